@@ -1,0 +1,1 @@
+"""Pure decisions: no file, clock, process, socket, thread or random number in here."""

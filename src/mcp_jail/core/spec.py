@@ -1,0 +1,86 @@
+"""What a process may see and use (`JailSpec`), and what that becomes on this machine (`Plan`).
+
+A spec speaks in no operating system's terms. A plan is what `launch` executes and `show` prints:
+one value for both, so that what is shown is what is done.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """A frozen value of the jail's vocabulary."""
+
+
+class Access(Enum):
+    READ_ONLY = "read only"
+    READ_WRITE = "read and write"
+
+
+class Share(Value):
+    """A host path the server may see at the same path; `why` names the policy key or the reason."""
+
+    path: str
+    access: Access
+    why: str
+
+
+class JailSpec(Value):
+    """All that the jail of one server is built from; paths absolute, `~` expanded, not resolved."""
+
+    name: str
+    command: tuple[str, ...]
+    cwd: str | None
+    shares: tuple[Share, ...]
+    env: dict[str, str]
+    keep_home: str | None = None  # host directory that becomes HOME; None = a fresh tmpfs
+    private_tmp: bool = True
+
+
+class MountKind(Enum):
+    BIND_READ_ONLY = "read only"
+    BIND_READ_WRITE = "read and write"
+    TMPFS = "private"  # starts empty, gone with the jail, the server may write
+    TMPFS_READ_ONLY = "masked"  # empty and read only
+    PROC = "proc"
+    DEV = "dev"
+    DATA = "ours"  # a file whose content we give
+    SYMLINK = "link"
+
+
+class Mount(Value):
+    """One thing put into the jail's file tree, in the order it is put there."""
+
+    kind: MountKind
+    destination: str
+    why: str
+    source: str | None = None  # host path of a bind, target of a symlink
+    data: bytes | None = None  # content of DATA
+    size: int | None = None  # bytes a TMPFS may hold
+
+
+class Gap(Value):
+    """A promise of the policy that this machine cannot keep; a plan with one is not started."""
+
+    promise: str
+    cause: str
+    cure: str
+
+
+class Plan(Value):
+    """A jail ready to be started: every mount with its reason, the environment, the command."""
+
+    name: str
+    bwrap: str
+    mounts: tuple[Mount, ...]
+    env: dict[str, str]
+    command: tuple[str, ...]
+    cwd: str
+    uid: int
+    gid: int
+    hostname: str
+    seccomp: bytes
+    gaps: tuple[Gap, ...]
