@@ -1,0 +1,1 @@
+"""What lies on disk: private files, the audit journal, keys, trust, policies, running jails."""

@@ -1,0 +1,206 @@
+"""Private files: made for us alone, replaced whole, and refused when somebody else could write.
+
+Ours are 0600 in directories of 0700. A file we take orders from (policy, key, lock, audit) must be
+a plain file of ours or root's that nobody else can write, and so must every directory above it:
+who may write a directory may put another file in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+
+from mcp_jail.errors import JailError
+
+# A policy, key, lock or trust file beyond this is not one a person or we wrote.
+MAX_FILE_BYTES = 16 * 1024 * 1024
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OPEN = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a FIFO must not hold us
+
+
+class FileError(JailError):
+    """A file that is not as we need it: foreign, shared, a link, too large, unreadable."""
+
+
+def make_private_folder(path: str) -> None:
+    """Make a directory for us alone, with the missing ones above it; refuse a shared one."""
+    try:
+        os.makedirs(path, FOLDER_MODE, exist_ok=True)
+    except OSError as error:
+        raise unusable(path, "cannot be made", error) from None
+    refuse_shared_folder(path)
+
+
+def refuse_shared_folder(path: str) -> None:
+    """Refuse a directory that others could put files into, itself or through one above it.
+
+    Links on the way are followed as the system does; what counts is where they end.
+    """
+    folder = os.path.realpath(path)
+    while True:
+        try:
+            status = os.stat(folder)
+        except OSError as error:
+            raise unusable(folder, "cannot be looked at", error) from None
+        if not stat.S_ISDIR(status.st_mode):
+            raise FileError(f'"{folder}" is not a directory')
+        _refuse_foreign(folder, status)
+        if status.st_mode & _OTHERS_WRITE and not status.st_mode & stat.S_ISVTX:
+            raise FileError(
+                f'"{folder}" can be written by others (mode {stat.S_IMODE(status.st_mode):04o})',
+                hint=f"chmod go-w {folder}",
+            )
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
+
+
+def read_private(path: str, *, limit: int = MAX_FILE_BYTES) -> bytes:
+    """The content of a file we trust; FileNotFoundError if there is none.
+
+    Refused: links, anything but a plain file, another owner than us or root, a file or directory
+    others can write, more than `limit` bytes.
+    """
+    refuse_shared_folder(os.path.dirname(os.path.abspath(path)))
+    descriptor = open_plain(path, os.O_RDONLY)
+    try:
+        refuse_shared_file(path, os.fstat(descriptor))
+        return _read_all(path, descriptor, limit)
+    finally:
+        os.close(descriptor)
+
+
+def read_plain(path: str, *, limit: int = MAX_FILE_BYTES) -> bytes:
+    """The content of a file we do not trust yet: a plain file of at most `limit` bytes."""
+    descriptor = open_plain(path, os.O_RDONLY, follow=True)
+    try:
+        return _read_all(path, descriptor, limit)
+    finally:
+        os.close(descriptor)
+
+
+def open_plain(path: str, flags: int, *, follow: bool = False) -> int:
+    """A descriptor of a plain file; FileNotFoundError if there is none; links only if asked for."""
+    if follow:
+        flags |= os.O_CLOEXEC | os.O_NONBLOCK
+    else:
+        flags |= _OPEN
+    try:
+        descriptor = os.open(path, flags, FILE_MODE)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if not follow and os.path.islink(path):
+            raise FileError(f'"{path}" is a symbolic link, which is not followed here') from None
+        raise unusable(path, "cannot be opened", error) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FileError(f'"{path}" is not a plain file')
+    return descriptor
+
+
+def refuse_shared_file(path: str, status: os.stat_result) -> None:
+    """Refuse an open file that is another user's, that others can write, or with a second name."""
+    _refuse_foreign(path, status)
+    if status.st_mode & _OTHERS_WRITE:
+        raise FileError(
+            f'"{path}" can be written by others (mode {stat.S_IMODE(status.st_mode):04o})',
+            hint=f"chmod go-w {path}",
+        )
+    if status.st_nlink > 1:
+        raise FileError(f'"{path}" has a second name (hard link), found {status.st_nlink} names')
+
+
+def replace_private(path: str, content: bytes, *, mode: int = FILE_MODE) -> None:
+    """Put new content in a file's place, whole or not at all, on disk when this returns."""
+    draft = _write_draft(path, content, mode)
+    try:
+        os.rename(draft, path)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(draft)
+        raise unusable(path, "cannot be replaced", error) from None
+    _sync_folder(os.path.dirname(draft))
+
+
+def create_private(path: str, content: bytes) -> bool:
+    """Make a file that is not there yet, with all its content at once; False if there is one."""
+    draft = _write_draft(path, content, FILE_MODE)
+    try:
+        os.link(draft, path, follow_symlinks=False)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise unusable(path, "cannot be made", error) from None
+    finally:
+        with suppress(OSError):
+            os.unlink(draft)
+    _sync_folder(os.path.dirname(draft))
+    return True
+
+
+def unusable(path: str, what: str, error: OSError) -> FileError:
+    """The error that says what could not be done with a path, in the system's words."""
+    return FileError(f'"{path}" {what}: {error.strerror or error}')
+
+
+def _refuse_foreign(path: str, status: os.stat_result) -> None:
+    if status.st_uid not in (os.geteuid(), 0):
+        raise FileError(
+            f'"{path}" belongs to another user, found uid {status.st_uid}, '
+            f"expected {os.geteuid()} or root"
+        )
+
+
+def _read_all(path: str, descriptor: int, limit: int) -> bytes:
+    parts: list[bytes] = []
+    left = limit + 1
+    try:
+        while left and (part := os.read(descriptor, min(left, 1024 * 1024))):
+            parts.append(part)
+            left -= len(part)
+    except OSError as error:
+        raise unusable(path, "cannot be read", error) from None
+    if not left:
+        raise FileError(f'"{path}" is larger than {limit} bytes')
+    return b"".join(parts)
+
+
+def _write_draft(path: str, content: bytes, mode: int) -> str:
+    """A new file beside `path` with the content on disk; its name."""
+    folder, name = os.path.split(os.path.abspath(path))
+    draft = os.path.join(folder, f".{name[:100]}.{os.urandom(8).hex()}.new")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN, mode)
+    except OSError as error:
+        raise unusable(path, "cannot be written", error) from None
+    try:
+        _write_all(descriptor, content)
+        os.fsync(descriptor)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(draft)
+        raise unusable(path, "cannot be written", error) from None
+    finally:
+        os.close(descriptor)
+    return draft
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _sync_folder(folder: str) -> None:
+    """Bring a rename to disk; some file systems cannot, and the rename holds all the same."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
