@@ -1,0 +1,35 @@
+"""A server that stops reading its stdin.
+
+    python3 -I -S slowread.py           answers until the first call, then reads nothing any more
+    python3 -I -S slowread.py start     reads nothing at all
+
+What is written to it backs up in the pipe; the other direction must go on. It gives itself up after
+two minutes, so that a failed test leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import echo
+
+
+def main() -> None:
+    """Serve, then only wait for a signal."""
+    signal.alarm(120)
+    server = echo.Server()
+    if sys.argv[1:] != ["start"]:
+        for request in echo.requests():
+            echo.send(server.answer(request))
+            if request["method"] == "tools/call":
+                break
+    while True:
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()
