@@ -1,0 +1,45 @@
+"""The command line: which command it is, and how errors become words and exit codes.
+
+`run` is looked for before anything else is imported, since a client waits for it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from mcp_jail.errors import ExitCode, JailError, PolicyError
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Carry out one command; the process's exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        if arguments[:1] == ["run"]:
+            from mcp_jail.cli import run
+
+            return run.main(arguments[1:])
+        from mcp_jail.cli import commands
+
+        return commands.main(arguments)
+    except JailError as error:
+        _explain(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return ExitCode.NEGATIVE
+    except BrokenPipeError:
+        sys.stdout = None  # type: ignore[assignment]  # nothing more can be flushed to it
+        return ExitCode.OK
+
+
+def _explain(error: JailError) -> None:
+    """Say what went wrong on the error stream, the way age does: error, then hints."""
+    lines = []
+    if isinstance(error, PolicyError) and error.problems:
+        from mcp_jail.config.problems import render
+
+        lines.append(render(error.problems))
+    where = f"{error.where}: " if error.where is not None and not lines else ""
+    lines.append(f"mcp-jail: error: {where}{error.message}")
+    if error.hint:
+        lines += [f"mcp-jail: hint: {hint}" for hint in error.hint.splitlines()]
+    sys.stderr.write("\n".join(lines) + "\n")

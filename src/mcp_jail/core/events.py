@@ -1,0 +1,71 @@
+"""The whole vocabulary between the session and the loop: events in, effects out.
+
+Even a line for the person is an effect, so that a test can assert it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from mcp_jail.core.audit import Entry
+
+
+class FromClient(msgspec.Struct, frozen=True):
+    """A line of the client, its newline cut off."""
+
+    line: bytes
+
+
+class FromServer(msgspec.Struct, frozen=True):
+    """A line of the server, its newline cut off."""
+
+    line: bytes
+
+
+class Oversize(msgspec.Struct, frozen=True):
+    """A line over the limit, of which only the edges were kept."""
+
+    size: int
+    edges: bytes
+    from_client: bool
+
+
+class ServerGone(msgspec.Struct, frozen=True):
+    """The server's end of the pipe is closed; `how` is its status in words."""
+
+    how: str
+
+
+class AuditFailed(msgspec.Struct, frozen=True):
+    """An entry could not be written, so nothing more may be forwarded."""
+
+
+Event = FromClient | FromServer | Oversize | ServerGone | AuditFailed
+
+
+class Record(msgspec.Struct, frozen=True):
+    """Write an entry down."""
+
+    entry: Entry
+
+
+class ToServer(msgspec.Struct, frozen=True):
+    """Send a line; `is_reply` marks our own answer to the server, dropped in a flood of asking."""
+
+    line: bytes
+    is_reply: bool = False
+
+
+class ToClient(msgspec.Struct, frozen=True):
+    """Send a line."""
+
+    line: bytes
+
+
+class Tell(msgspec.Struct, frozen=True):
+    """Say something to the person, on the error stream."""
+
+    text: str
+
+
+Effect = Record | ToServer | ToClient | Tell

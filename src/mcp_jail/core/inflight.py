@@ -1,0 +1,99 @@
+"""Which requests wait for an answer, and whose ids they carry.
+
+A client's id never reaches the server: each request gets an id of ours, so that an answer with a
+look-alike id (`"1"`, `1.0`, another request's) matches nothing. Ids are keyed by type and value,
+since 1 == 1.0 == True in Python and three ids in JSON. The fresh ids come from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from mcp_jail.core.mcp import Era, Treatment
+from mcp_jail.core.wire import MessageId
+
+# Requests that may wait at once. Real clients stay below a hundred; each costs about 1 KiB.
+IN_FLIGHT_LIMIT = 10_000
+
+# Ids remembered after the client cancelled, so that a late answer is not taken for a forgery.
+CANCELLED_REMEMBERED = 1_024
+
+IdKey = tuple[type, MessageId]
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """One forwarded request: our id, the client's, and what the answer will be held against."""
+
+    id: str
+    client_id: MessageId
+    method: str
+    treatment: Treatment
+    era: Era
+    tool: str
+    progress_token: MessageId | None
+
+
+class InFlight:
+    """The requests that were forwarded and not yet answered."""
+
+    def __init__(self, fresh_id: Callable[[], str]) -> None:
+        self._fresh_id = fresh_id
+        self._by_id: dict[str, Waiting] = {}
+        self._by_client_id: dict[IdKey, str] = {}
+        self._by_token: dict[IdKey, str] = {}
+        self._cancelled: dict[str, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __iter__(self) -> Iterator[Waiting]:
+        return iter(tuple(self._by_id.values()))
+
+    def has_client_id(self, client_id: MessageId) -> bool:
+        """Whether a request of the client with this very id is still unanswered."""
+        return (type(client_id), client_id) in self._by_client_id
+
+    def fresh_id(self) -> str:
+        """An id nobody can guess, for the server's side."""
+        return self._fresh_id()
+
+    def add(self, waiting: Waiting) -> None:
+        """Remember a request that is about to be forwarded."""
+        self._by_id[waiting.id] = waiting
+        self._by_client_id[type(waiting.client_id), waiting.client_id] = waiting.id
+        if waiting.progress_token is not None:
+            self._by_token[type(waiting.progress_token), waiting.progress_token] = waiting.id
+
+    def get(self, id: MessageId | None) -> Waiting | None:
+        """The request an answer names, None when no such id was sent."""
+        return self._by_id.get(id) if type(id) is str else None
+
+    def of_client_id(self, client_id: MessageId) -> Waiting | None:
+        """The request the client means by its own id."""
+        id = self._by_client_id.get((type(client_id), client_id))
+        return None if id is None else self._by_id[id]
+
+    def has_token(self, token: MessageId) -> bool:
+        """Whether a live request asked for progress under exactly this token."""
+        return (type(token), token) in self._by_token
+
+    def end(self, waiting: Waiting) -> None:
+        """Forget a request: it was answered."""
+        del self._by_id[waiting.id]
+        del self._by_client_id[type(waiting.client_id), waiting.client_id]
+        token = waiting.progress_token
+        if token is not None and self._by_token.get((type(token), token)) == waiting.id:
+            del self._by_token[type(token), token]
+
+    def cancel(self, waiting: Waiting) -> None:
+        """Forget a request the client gave up; a late answer to it is dropped without a word."""
+        self.end(waiting)
+        if len(self._cancelled) >= CANCELLED_REMEMBERED:
+            del self._cancelled[next(iter(self._cancelled))]
+        self._cancelled[waiting.id] = None
+
+    def was_cancelled(self, id: MessageId | None) -> bool:
+        """Whether an answer is merely late; true once per cancelled request."""
+        return type(id) is str and self._cancelled.pop(id, 0) is None

@@ -1,0 +1,34 @@
+"""What a run counts: calls, denials, and violations of the wire with the entries they leave."""
+
+from __future__ import annotations
+
+from mcp_jail.core.audit import Entry, Kind
+from mcp_jail.core.events import Effect, Record
+
+# Violations written down one by one; a server that sends nothing else must not fill the disk.
+VIOLATIONS_RECORDED = 1_000
+
+# Characters of the other side's words that are repeated in an entry or an answer.
+QUOTED_LENGTH = 200
+
+
+class Tally:
+    """The counters of one run; the end entry and `ps` show them."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.denials = 0
+        self.violations = 0
+
+    def violation(self, side: str, reason: str) -> list[Effect]:
+        """Count something that must not be on the wire and write it down, the first thousand."""
+        self.violations += 1
+        if self.violations > VIOLATIONS_RECORDED:
+            return []
+        reason = reason[:QUOTED_LENGTH]
+        return [Record(Entry(kind=Kind.WIRE, reason=reason, detail={"from": side}))]
+
+
+def quoted(text: str) -> str:
+    """The other side's words, short and with every control character escaped."""
+    return ascii(text[:QUOTED_LENGTH])

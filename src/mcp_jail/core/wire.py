@@ -1,0 +1,332 @@
+"""Bytes to messages and back: one strict decode, so that two parsers can never disagree.
+
+What is judged is what is sent: every message is rendered anew from what was decoded here, never
+forwarded as it came. Only the members of a bulk result stay raw below the names that are judged,
+after checks of the whole line. Refused: anything but one JSON object, duplicate keys, keys that
+collide when case is ignored, NaN and infinities, lone surrogates, invalid UTF-8, unknown envelope
+keys, both or neither of result and error, ids that are no string or integer, and messages that are
+too large or too deep. Each rule is here because one SDK reads the thing differently from another.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+# Bytes of one line. A 16 MiB result with its JSON escapes needs 18; TypeScript clients give up at
+# 10, Python ones never do. Twice the largest result worth having, so that memory stays bounded.
+MESSAGE_LIMIT = 32 * 1024 * 1024
+
+# Nesting of arrays and objects in one message. The Python SDK gives up between 150 and 300.
+DEPTH_LIMIT = 100
+
+# Levels below a server's result at which keys may not collide in case: result, list, item. Deeper
+# lie JSON Schemas, where `x` and `X` are two honest property names.
+SERVER_COLLISION_DEPTH = 3
+
+# JSON-RPC 2.0, section 5.1.
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+
+MessageId = int | str
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A call that wants an answer."""
+
+    id: MessageId
+    method: str
+    params: dict[str, Any]
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """A message that wants no answer."""
+
+    method: str
+    params: dict[str, Any]
+
+
+class Result(msgspec.Struct, frozen=True):
+    """An answer; `raw` has passed the whole-line checks and is decoded by `whole` or `members`."""
+
+    id: MessageId
+    raw: Raw
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """An error answer; the id is None when the other side could not tell which request failed."""
+
+    id: MessageId | None
+    error: dict[str, Any]
+
+
+class BadLine(msgspec.Struct, frozen=True):
+    """A line that is no message; `id` is what an answer may name, where that is beyond doubt."""
+
+    reason: str
+    code: int
+    id: MessageId | None = None
+
+
+Message = Request | Notification | Result | Failure
+
+
+def parse(line: bytes) -> Message | BadLine:
+    """Read one line, its newline already cut off; never raises.
+
+    Everything is decoded and checked except the inside of a result, which stays raw.
+    """
+    if not line.isascii():
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            return BadLine("not valid UTF-8", PARSE_ERROR)
+    try:
+        envelope = _decode_envelope(line)
+    except msgspec.ValidationError as error:
+        return BadLine(_not_a_message(line, error), INVALID_REQUEST)
+    except RecursionError:
+        return BadLine(f"nested deeper than {DEPTH_LIMIT}", PARSE_ERROR)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return BadLine("not a JSON object", PARSE_ERROR)
+    fault = _fault_of_shape(envelope) or _fault_of_keys(line, envelope)
+    if fault is not None:
+        return BadLine(fault, INVALID_REQUEST, _id_beyond_doubt(line, envelope))
+    return _message(envelope)
+
+
+def whole(raw: Raw) -> dict[str, Any] | BadLine:
+    """Decode a result completely: lists, `initialize`, `server/discover`, a client's answers."""
+    try:
+        value = _decode_any(raw)
+        if type(value) is not dict:
+            return BadLine("the result is not an object", INVALID_REQUEST)
+        count = _count_members(value, 1, SERVER_COLLISION_DEPTH)
+    except _RefusedError as refused:
+        return BadLine(str(refused), INVALID_REQUEST)
+    except RecursionError:
+        return BadLine(f"nested deeper than {DEPTH_LIMIT}", INVALID_REQUEST)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return BadLine("a number out of range", INVALID_REQUEST)
+    if count != _colons(bytes(raw)):
+        return BadLine("a key stands twice in one object", INVALID_REQUEST)
+    return value
+
+
+def members(raw: Raw) -> dict[str, Raw] | BadLine:
+    """The top members of a bulk result, each still raw; duplicate and colliding keys refused."""
+    try:
+        found = _decode_members(raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return BadLine("the result is not an object", INVALID_REQUEST)
+    if len({key.casefold() for key in found}) != len(found):
+        return BadLine("keys that differ only in case", INVALID_REQUEST)
+    if _is_written_once(raw, found):
+        return found
+    everything = whole(raw)
+    return everything if isinstance(everything, BadLine) else found
+
+
+def as_id(value: Any) -> MessageId | None:
+    """A value that may be an id or a progress token, else None; True and 1.0 are neither."""
+    return value if type(value) is str or type(value) is int else None
+
+
+def render(message: Message) -> bytes:
+    """A message as one line with its newline; no character in it ends a line in any language."""
+    return _line(_envelope_of(message))
+
+
+def render_result(id: MessageId, result: dict[str, Any]) -> bytes:
+    """An answer as one line; members may be raw."""
+    return _line(_Answer(id=id, result=result))
+
+
+def render_error(id: MessageId | None, code: int, text: str, data: Any = UNSET) -> bytes:
+    """An error answer as one line; `id` None becomes null as JSON-RPC 2.0 asks."""
+    error = {"code": code, "message": text}
+    if data is not UNSET:
+        error["data"] = data
+    return _line(_NullableAnswer(id=id, error=error))
+
+
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
+    jsonrpc: Literal["2.0"]
+    id: int | str | UnsetType | None = UNSET
+    method: str | UnsetType = UNSET
+    params: dict[str, Any] | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: dict[str, Any] | UnsetType = UNSET
+
+
+class _Answer(msgspec.Struct):
+    id: int | str
+    result: dict[str, Any] | Raw
+    jsonrpc: str = "2.0"
+
+
+class _NullableAnswer(msgspec.Struct):
+    id: int | str | None
+    error: dict[str, Any]
+    jsonrpc: str = "2.0"
+
+
+class _RefusedError(Exception):
+    """A value that is valid JSON and that we do not take; the text says why."""
+
+
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_any = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_BRACKETS = b"[]{}"
+_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
+
+
+def _message(envelope: _Envelope) -> Message:
+    """The message of an envelope in which `_fault_of_shape` found no fault."""
+    id_ = envelope.id
+    if isinstance(envelope.method, str):
+        params = {} if envelope.params is UNSET else envelope.params
+        if isinstance(id_, int | str):
+            return Request(id_, envelope.method, params)
+        return Notification(envelope.method, params)
+    if isinstance(envelope.result, Raw) and isinstance(id_, int | str):
+        return Result(id_, envelope.result)
+    error = {} if envelope.error is UNSET else envelope.error
+    return Failure(id_ if isinstance(id_, int | str) else None, error)
+
+
+def _envelope_of(message: Message) -> _Envelope:
+    match message:
+        case Request(id_, method, params):
+            return _Envelope("2.0", id_, method, params or UNSET)
+        case Notification(method, params):
+            return _Envelope("2.0", UNSET, method, params or UNSET)
+        case Result(id_, raw):
+            return _Envelope("2.0", id_, result=raw)
+        case Failure(id_, error):
+            return _Envelope("2.0", id_, error=error)
+
+
+def _line(value: Any) -> bytes:
+    text = _encode(value)
+    if not text.isascii():
+        # NEL and the two Unicode separators end a line for some readers; as escapes they cannot.
+        text = text.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
+        text = text.replace(b"\xc2\x85", b"\\u0085")
+    return text.replace(b"\r", b" ") + b"\n" if b"\r" in text else text + b"\n"
+
+
+def _fault_of_shape(envelope: _Envelope) -> str | None:
+    has_id = envelope.id is not UNSET
+    kinds = [
+        name
+        for name, value in (
+            ("method", envelope.method),
+            ("result", envelope.result),
+            ("error", envelope.error),
+        )
+        if value is not UNSET
+    ]
+    if len(kinds) != 1:
+        return "exactly one of method, result and error is needed"
+    if kinds != ["method"] and envelope.params is not UNSET:
+        return "an answer has no params"
+    if has_id and envelope.id is None and kinds != ["error"]:
+        return "an id is a string or an integer, not null"
+    if kinds != ["method"] and not has_id:
+        return "an answer needs an id"
+    return None
+
+
+def _fault_of_keys(line: bytes, envelope: _Envelope) -> str | None:
+    if isinstance(envelope.result, Raw):
+        return _fault_of_bulk(line, envelope, bytes(envelope.result))
+    try:
+        count = sum(value is not UNSET for value in _fields(envelope))
+        for inner in (envelope.params, envelope.error):
+            if inner is not UNSET:
+                count += _count_members(inner, 1, DEPTH_LIMIT)
+    except _RefusedError as refused:
+        return str(refused)
+    return None if count == _colons(line) else "a key stands twice in one object"
+
+
+def _fault_of_bulk(line: bytes, envelope: _Envelope, result: bytes) -> str | None:
+    if _depth_exceeds(line):
+        return f"nested deeper than {DEPTH_LIMIT}"
+    # {"jsonrpc":"2.0","id":...,"result":...} has 34 bytes besides the id and the result.
+    if len(line) == 34 + len(_encode(envelope.id)) + len(result):
+        return None
+    around = line.replace(result, b"0", 1)
+    written = sum(value is not UNSET for value in _fields(envelope))
+    return None if _colons(around) == written else "a key stands twice in one object"
+
+
+def _fields(envelope: _Envelope) -> tuple[Any, ...]:
+    return (
+        envelope.jsonrpc,
+        envelope.id,
+        envelope.method,
+        envelope.params,
+        envelope.result,
+        envelope.error,
+    )
+
+
+def _count_members(value: Any, depth: int, collisions_to: int) -> int:
+    """How many members all objects in a value have; refuses depth and colliding keys."""
+    if depth > DEPTH_LIMIT:
+        raise _RefusedError(f"nested deeper than {DEPTH_LIMIT}")
+    count = 0
+    if type(value) is dict:
+        count = len(value)
+        if count > 1 and depth <= collisions_to and len({k.casefold() for k in value}) != count:
+            raise _RefusedError("keys that differ only in case")
+        value = value.values()
+    for item in value:
+        if type(item) is dict or type(item) is list:
+            count += _count_members(item, depth + 1, collisions_to)
+    return count
+
+
+def _colons(line: bytes) -> int:
+    """The number of members written in a valid JSON text: colons outside strings."""
+    return _STRING.sub(b"", line).count(b":")
+
+
+def _depth_exceeds(line: bytes) -> bool:
+    if line.count(b"[") + line.count(b"{") <= DEPTH_LIMIT:
+        return False
+    brackets = _STRING.sub(b"", line).translate(None, _NOT_BRACKETS)
+    for _ in range(DEPTH_LIMIT):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    return bool(brackets)
+
+
+def _is_written_once(raw: Raw, found: dict[str, Raw]) -> bool:
+    """Whether a result is written compactly, which leaves no room for a second key."""
+    size = 1 + sum(len(_encode(key)) + 2 + len(bytes(value)) for key, value in found.items())
+    return len(bytes(raw)) == max(size, 2)
+
+
+def _not_a_message(line: bytes, error: msgspec.ValidationError) -> str:
+    if line.lstrip()[:1] == b"[":
+        return "a batch: send one message a line"
+    if "out of range" in str(error):
+        return "a number out of range"
+    return f"not a JSON-RPC 2.0 message: {error}"
+
+
+def _id_beyond_doubt(line: bytes, envelope: _Envelope) -> MessageId | None:
+    """The id, if the line has that key once and no escape could hide another."""
+    if envelope.id is UNSET or line.count(b'"id"') != 1 or b"\\u" in line:
+        return None
+    return envelope.id

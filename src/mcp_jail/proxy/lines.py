@@ -1,0 +1,136 @@
+"""Lines in and lines out of non-blocking descriptors, both bounded."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+
+import msgspec
+
+from mcp_jail.core.wire import MESSAGE_LIMIT
+
+# Bytes of one read. Twice this makes malloc map and unmap memory for each read (28 us).
+CHUNK = 64 * 1024
+
+# Bytes of a dropped line that are kept from each end, to find the id it answered.
+EDGE = 4 * 1024
+
+# Bytes waiting for a slow reader at which we stop reading from the other side.
+HIGH_WATER = 1024 * 1024
+
+
+class TooLong(msgspec.Struct, frozen=True):
+    """A line that was dropped, with its two ends."""
+
+    size: int
+    edges: bytes
+
+
+class LineReader:
+    """Cuts what a descriptor gives at newlines, and at nothing else."""
+
+    def __init__(self, fd: int, *, limit: int = MESSAGE_LIMIT) -> None:
+        self.fd = fd
+        self.at_end = False
+        self.is_dry = False
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def read(self) -> list[bytes | TooLong]:
+        """The lines one read completes; sets `at_end` when the other side has closed.
+
+        `is_dry` is set when there was nothing to read now.
+
+        A last line without newline is given at the end. Empty lines are left out: JSON-RPC knows
+        none, and one SDK logs an exception for each.
+        """
+        try:
+            data = os.read(self.fd, CHUNK)
+        except BlockingIOError:
+            self.is_dry = True
+            return []
+        except OSError:  # EIO and ECONNRESET: the other side is gone
+            data = b""
+        if not data:
+            self.at_end = True
+            return self._complete() if self._size else []
+        if b"\n" not in data:
+            self._keep(data)
+            return []
+        first, *middle, rest = data.split(b"\n")
+        lines: list[bytes | TooLong] = []
+        if self._size:
+            self._keep(first)
+            lines += self._complete()
+        else:
+            middle.insert(0, first)
+        lines += [line for line in middle if line and line != b"\r"]
+        if rest:
+            self._keep(rest)
+        return lines
+
+    def _keep(self, data: bytes) -> None:
+        self._size += len(data)
+        self._parts.append(data)
+        if self._size > self._limit:
+            joined = b"".join(self._parts)
+            self._parts = [joined[:EDGE], joined[-EDGE:]] if len(joined) > 2 * EDGE else [joined]
+
+    def _complete(self) -> list[bytes | TooLong]:
+        joined, size = b"".join(self._parts), self._size
+        self._parts, self._size = [], 0
+        if size > self._limit:
+            return [TooLong(size, joined)]
+        return [joined] if joined and joined != b"\r" else []
+
+
+class LineWriter:
+    """A queue before a descriptor whose reader may be slow; never blocks."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.is_broken = False
+        self.pending = 0
+        self._queue: deque[bytes | memoryview] = deque()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what feeds this writer should stop for a while."""
+        return self.pending > HIGH_WATER
+
+    def put(self, data: bytes) -> None:
+        """Queue some bytes; dropped when the reader is gone."""
+        if not self.is_broken:
+            self._queue.append(data)
+            self.pending += len(data)
+
+    def flush(self) -> None:
+        """Write as much as the reader takes now; sets `is_broken` when it is gone."""
+        while self._queue:
+            data = self._next()
+            try:
+                written = os.write(self.fd, data)
+            except BlockingIOError:
+                self._queue.appendleft(data)
+                return
+            except OSError:  # EPIPE, ECONNRESET
+                self.is_broken = True
+                self._queue.clear()
+                self.pending = 0
+                return
+            self.pending -= written
+            if written < len(data):
+                self._queue.appendleft(memoryview(data)[written:])
+                return
+
+    def _next(self) -> bytes | memoryview:
+        """What one write takes: small pieces joined, at most a pipe's worth of a large one."""
+        if len(self._queue) == 1:
+            return self._queue.popleft()
+        pieces = [self._queue.popleft()]
+        size = len(pieces[0])
+        while self._queue and size + len(self._queue[0]) <= HIGH_WATER:
+            pieces.append(self._queue.popleft())
+            size += len(pieces[-1])
+        return b"".join(pieces)
