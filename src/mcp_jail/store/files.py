@@ -7,7 +7,9 @@ who may write a directory may put another file in its place.
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import stat
 from contextlib import suppress
 
@@ -17,7 +19,6 @@ from mcp_jail.errors import JailError
 MAX_FILE_BYTES = 16 * 1024 * 1024
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OPEN = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a FIFO must not hold us
 
 
@@ -34,7 +35,7 @@ def make_private_folder(path: str) -> None:
     refuse_shared_folder(path)
 
 
-def refuse_shared_folder(path: str) -> None:
+def refuse_shared_folder(path: str, *, owners: tuple[int, ...] = ()) -> None:
     """Refuse a directory that others could put files into, itself or through one above it.
 
     Links on the way are followed as the system does; what counts is where they end.
@@ -47,28 +48,26 @@ def refuse_shared_folder(path: str) -> None:
             raise unusable(folder, "cannot be looked at", error) from None
         if not stat.S_ISDIR(status.st_mode):
             raise FileError(f'"{folder}" is not a directory')
-        _refuse_foreign(folder, status)
-        if status.st_mode & _OTHERS_WRITE and not status.st_mode & stat.S_ISVTX:
-            raise FileError(
-                f'"{folder}" can be written by others (mode {stat.S_IMODE(status.st_mode):04o})',
-                hint=f"chmod go-w {folder}",
-            )
+        _refuse_foreign(folder, status, owners or _owners())
+        if not status.st_mode & stat.S_ISVTX:  # in a sticky one, nobody replaces our entries
+            _refuse_writable(folder, status)
         parent = os.path.dirname(folder)
         if parent == folder:
             return
         folder = parent
 
 
-def read_private(path: str, *, limit: int = MAX_FILE_BYTES) -> bytes:
+def read_private(path: str, *, limit: int = MAX_FILE_BYTES, only_root: bool = False) -> bytes:
     """The content of a file we trust; FileNotFoundError if there is none.
 
-    Refused: links, anything but a plain file, another owner than us or root, a file or directory
-    others can write, more than `limit` bytes.
+    Refused: links, anything but a plain file, another owner than us or root (or than root), a file
+    or directory others can write, more than `limit` bytes.
     """
-    refuse_shared_folder(os.path.dirname(os.path.abspath(path)))
     descriptor = open_plain(path, os.O_RDONLY)
     try:
-        refuse_shared_file(path, os.fstat(descriptor))
+        owners = (0,) if only_root else _owners()
+        refuse_shared_folder(os.path.dirname(os.path.abspath(path)), owners=owners)
+        refuse_shared_file(path, os.fstat(descriptor), owners=owners)
         return _read_all(path, descriptor, limit)
     finally:
         os.close(descriptor)
@@ -103,14 +102,10 @@ def open_plain(path: str, flags: int, *, follow: bool = False) -> int:
     return descriptor
 
 
-def refuse_shared_file(path: str, status: os.stat_result) -> None:
+def refuse_shared_file(path: str, status: os.stat_result, *, owners: tuple[int, ...] = ()) -> None:
     """Refuse an open file that is another user's, that others can write, or with a second name."""
-    _refuse_foreign(path, status)
-    if status.st_mode & _OTHERS_WRITE:
-        raise FileError(
-            f'"{path}" can be written by others (mode {stat.S_IMODE(status.st_mode):04o})',
-            hint=f"chmod go-w {path}",
-        )
+    _refuse_foreign(path, status, owners or _owners())
+    _refuse_writable(path, status)
     if status.st_nlink > 1:
         raise FileError(f'"{path}" has a second name (hard link), found {status.st_nlink} names')
 
@@ -148,12 +143,36 @@ def unusable(path: str, what: str, error: OSError) -> FileError:
     return FileError(f'"{path}" {what}: {error.strerror or error}')
 
 
-def _refuse_foreign(path: str, status: os.stat_result) -> None:
-    if status.st_uid not in (os.geteuid(), 0):
+def _owners() -> tuple[int, ...]:
+    """Whose files count: ours, and those of root, who can do anything anyway."""
+    return (os.geteuid(), 0)
+
+
+def _refuse_foreign(path: str, status: os.stat_result, owners: tuple[int, ...]) -> None:
+    if status.st_uid not in owners:
+        expected = " or ".join("root" if uid == 0 else str(uid) for uid in owners)
         raise FileError(
-            f'"{path}" belongs to another user, found uid {status.st_uid}, '
-            f"expected {os.geteuid()} or root"
+            f'"{path}" belongs to another user, found uid {status.st_uid}, expected {expected}'
         )
+
+
+def _refuse_writable(path: str, status: os.stat_result) -> None:
+    others = status.st_mode & stat.S_IWOTH
+    if others or (status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid)):
+        raise FileError(
+            f'"{path}" can be written by others (mode {stat.S_IMODE(status.st_mode):04o})',
+            hint=f"chmod go-w {path}",
+        )
+
+
+def _is_own_group(gid: int) -> bool:
+    """Whether a group is this user's alone, as Fedora, Debian and Ubuntu make them (umask 0002)."""
+    try:
+        user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
+    except KeyError:
+        return False
+    alone = not set(group.gr_mem) - {user.pw_name}
+    return alone and user.pw_gid == gid and group.gr_name == user.pw_name
 
 
 def _read_all(path: str, descriptor: int, limit: int) -> bytes:

@@ -104,8 +104,12 @@ def anchor_of(descriptor: int, size: int, file: str = "") -> Anchor:
     """The anchor of a file's first `size` bytes; they may end in half a line."""
     if not size:
         return Anchor(file=file)
-    begin = max(0, size - MAX_LINE_BYTES - 2)
-    tail = os.pread(descriptor, size - begin, begin).removesuffix(b"\n")
+    tail = b""
+    for window in (4096, MAX_LINE_BYTES + 2):  # most lines are short
+        begin = max(0, size - window)
+        tail = os.pread(descriptor, size - begin, begin).removesuffix(b"\n")
+        if b"\n" in tail:
+            break
     return Anchor(size, sha256(tail[tail.rfind(b"\n") + 1 :]).hexdigest(), file)
 
 

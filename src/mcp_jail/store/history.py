@@ -1,0 +1,137 @@
+"""Reads audit files back: their lines one by one, their ends, and whether they are whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from mcp_jail.core.audit import MAX_LINE_BYTES, Anchor, Record, read_record
+from mcp_jail.core.verify import Report, verify
+from mcp_jail.errors import AuditError
+from mcp_jail.store.files import FileError, open_plain
+from mcp_jail.store.journal import anchor_of, rotated
+
+_BLOCK_BYTES = 1024 * 1024
+
+
+def files_of(path: str) -> list[str]:
+    """The files one audit is spread over, oldest first; AuditError if there is none."""
+    try:
+        files = [*rotated(path), *([path] if os.path.lexists(path) else [])]
+    except FileNotFoundError:
+        files = []
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if not files:
+        raise AuditError(f'there is no audit file "{path}"', hint="it is made by the first `run`")
+    return files
+
+
+def read_lines(path: str) -> Iterator[bytes]:
+    """The lines of a file without their newlines; one beyond any entry's size comes cut."""
+    descriptor = _open(path)
+    try:
+        rest = b""
+        skipping = False  # inside a line too long to be an entry, whose first part was given
+        while block := os.read(descriptor, _BLOCK_BYTES):
+            *lines, rest = (rest + block).split(b"\n")
+            yield from lines[1:] if skipping else lines
+            skipping = skipping and not lines
+            if skipping:
+                rest = b""
+            elif len(rest) > MAX_LINE_BYTES:
+                yield rest[:MAX_LINE_BYTES]
+                rest, skipping = b"", True
+        if rest:
+            yield rest
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    finally:
+        os.close(descriptor)
+
+
+def read_records(path: str) -> Iterator[Record]:
+    """The entries of a file; lines that are none are left out (`verify_file` tells them)."""
+    for line in read_lines(path):
+        try:
+            yield read_record(line)
+        except ValueError:
+            continue
+
+
+def last_records(path: str, count: int) -> list[Record]:
+    """The last entries over all files of an audit, oldest first, read from the end."""
+    found: list[Record] = []
+    for file in reversed(files_of(path)):
+        for line in _lines_backwards(file):
+            if len(found) >= count:
+                return found[::-1]
+            try:
+                found.append(read_record(line))
+            except ValueError:
+                continue
+    return found[::-1]
+
+
+def verify_file(path: str) -> Report:
+    """Check one file; its anchors are looked up in it and in the numbered files beside it."""
+    return verify(read_lines(path), lambda anchor: anchor_holds(path, anchor))
+
+
+def anchor_holds(path: str, anchor: Anchor) -> bool | None:
+    """Whether a file still has the anchor's line ending at its offset; None without the file."""
+    file = os.path.join(os.path.dirname(path), os.path.basename(anchor.file or path))
+    if not os.path.lexists(file):
+        return None
+    descriptor = _open(file)
+    try:
+        if os.fstat(descriptor).st_size < anchor.offset:
+            return False
+        return anchor_of(descriptor, anchor.offset).sha256 == anchor.sha256
+    except OSError as error:
+        raise _unreadable(file, error) from None
+    finally:
+        os.close(descriptor)
+
+
+def current_anchor(path: str) -> Anchor:
+    """The anchor of a file as it is now, with the file's name."""
+    descriptor = _open(path)
+    try:
+        size = os.fstat(descriptor).st_size
+        return anchor_of(descriptor, size, os.path.basename(path))
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: str) -> int:
+    try:
+        return open_plain(path, os.O_RDONLY)
+    except FileNotFoundError:
+        raise AuditError(f'there is no audit file "{path}"') from None
+    except FileError as error:
+        raise AuditError(f"audit: {error.message}", hint=error.hint) from None
+
+
+def _lines_backwards(path: str) -> Iterator[bytes]:
+    descriptor = _open(path)
+    try:
+        end = os.fstat(descriptor).st_size
+        rest = b""
+        while end:
+            begin = max(0, end - _BLOCK_BYTES)
+            rest, *lines = (os.pread(descriptor, end - begin, begin) + rest).split(b"\n")
+            yield from reversed(lines)
+            rest = rest[-MAX_LINE_BYTES:]
+            end = begin
+        yield rest
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    finally:
+        os.close(descriptor)
+
+
+def _unreadable(path: str, error: OSError) -> AuditError:
+    return AuditError(f'audit file "{path}" cannot be read: {error.strerror or error}')

@@ -1,0 +1,38 @@
+"""The key of this installation: argument digests are HMACs under it, so none can be guessed."""
+
+from __future__ import annotations
+
+import os
+
+from mcp_jail.errors import AuditError
+from mcp_jail.store.files import FileError, create_private, make_private_folder, read_private
+from mcp_jail.store.places import Places
+
+KEY_BYTES = 32
+
+
+def state_key(places: Places) -> bytes:
+    """The key, made at the first use; all who ask at once get the same one.
+
+    AuditError if the file holds something else: a new key would make every digest so far
+    incomparable, so it is not replaced.
+    """
+    try:
+        key = _read_or_make(places)
+    except FileError as error:
+        raise AuditError(f"state key: {error.message}", hint=error.hint) from None
+    if len(key) != KEY_BYTES:
+        raise AuditError(
+            f'"{places.state_key}" is not a key: expected {KEY_BYTES} bytes, found {len(key)}',
+            hint="bring it back, or remove it: argument digests made so far then compare with none",
+        )
+    return key
+
+
+def _read_or_make(places: Places) -> bytes:
+    try:
+        return read_private(places.state_key)
+    except FileNotFoundError:
+        make_private_folder(places.state)
+        create_private(places.state_key, os.urandom(KEY_BYTES))
+        return read_private(places.state_key)
