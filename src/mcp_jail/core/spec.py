@@ -60,6 +60,8 @@ class Mount(Value):
     source: str | None = None  # host path of a bind, target of a symlink
     data: bytes | None = None  # content of DATA
     size: int | None = None  # bytes a TMPFS may hold
+    mode: int = 0o755  # permissions of a TMPFS
+    identity: tuple[int, int] | None = None  # device and inode a bind was judged by
 
 
 class Gap(Value):

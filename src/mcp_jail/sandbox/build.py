@@ -1,0 +1,52 @@
+"""The whole way from a spec to a plan on this machine: probe, discover, look, plan."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from mcp_jail.core.spec import JailSpec, Plan
+from mcp_jail.sandbox.look import look
+from mcp_jail.sandbox.plan import inside_home, plan
+from mcp_jail.sandbox.probe import Host, probe
+from mcp_jail.sandbox.protected import Guarded, Ours
+from mcp_jail.sandbox.toolchain import discover
+
+
+def build(
+    spec: JailSpec,
+    ours: tuple[Ours, ...] = (),
+    *,
+    environ: Mapping[str, str] | None = None,
+    host: Host | None = None,
+) -> Plan:
+    """The plan of a spec; `ours` are the policy, lock, audit and state paths of this run.
+
+    JailBuildError for what no jail gives, UsageError for a command that is not there.
+    """
+    environ = os.environ if environ is None else environ
+    host = host or probe(environ)
+    guarded = Guarded(
+        ours=(*ours, *_code(host)), homes=tuple(dict.fromkeys((host.home, host.account_home)))
+    )
+    tools = discover(
+        spec.command,
+        path=spec.env.get("PATH") or environ.get("PATH") or os.defpath,
+        cwd=spec.cwd or os.getcwd(),
+        home=host.home,
+        account_home=host.account_home,
+    )
+    looks = look(spec, tools, guarded, (host.home, inside_home(host)))
+    return plan(spec, host, tools, guarded, looks)
+
+
+def _code(host: Host) -> tuple[Ours, ...]:
+    """What we ourselves are made of: our package, bwrap."""
+    package = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    code = [Ours(path=package, what="mcp-jail's own code")]
+    if host.bwrap:
+        code.append(Ours(path=host.bwrap, what="what builds the jail"))
+    prefixes = dict.fromkeys((sys.prefix, sys.base_prefix))
+    code += [Ours(path=p, what="the Python mcp-jail runs on") for p in prefixes if p != "/usr"]
+    return tuple(code)

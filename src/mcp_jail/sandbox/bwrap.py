@@ -1,0 +1,103 @@
+"""A plan as bubblewrap's options. Pure: the launcher hands them over through a descriptor.
+
+All options go through `--args FD`, so that neither the environment nor a secret stands on a command
+line that other users can read. The command itself follows `--` on the command line
+(CVE-2024-32462: a command that begins with `--` is not an option).
+"""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+from mcp_jail.core.spec import Mount, MountKind, Plan, Value
+
+# What holds whatever the policy says.
+WALLS: Final = (
+    # Named, although bwrap would imply it for an ordinary user: for root it does not, and 0.8.0
+    # refuses --disable-userns without it.
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-net",
+    "--unshare-cgroup-try",
+    "--disable-userns",
+    "--die-with-parent",
+    "--new-session",
+)
+
+
+class Descriptors(Value, frozen=True):
+    """The numbers, in the child, of what bwrap reads and writes beside the server's stdio.
+
+    `data` has one number for each `MountKind.DATA` of the plan, in the plan's order.
+    """
+
+    seccomp: int
+    info: int
+    block: int
+    data: tuple[int, ...]
+
+
+def arguments(plan: Plan, fds: Descriptors) -> list[str]:
+    """Every option of the jail, in order, without the command."""
+    return [
+        *WALLS,
+        *("--cap-drop", "ALL"),
+        *("--uid", str(plan.uid), "--gid", str(plan.gid)),
+        *("--hostname", plan.hostname),
+        *_mounts(plan.mounts, fds.data),
+        *_environment(plan.env),
+        *("--chdir", plan.cwd),
+        *("--seccomp", str(fds.seccomp)),
+        *("--info-fd", str(fds.info)),
+        *("--block-fd", str(fds.block)),
+    ]
+
+
+def encode(options: list[str]) -> bytes:
+    """The options as `--args` reads them: each ended by a NUL. ValueError for a NUL inside one."""
+    if any("\0" in option for option in options):
+        raise ValueError("an option holds a NUL")
+    return b"".join(option.encode("utf-8", "surrogateescape") + b"\0" for option in options)
+
+
+def _mounts(mounts: tuple[Mount, ...], data: tuple[int, ...]) -> list[str]:
+    options: list[str] = []
+    numbers = iter(data)
+    for mount in mounts:
+        number = next(numbers) if mount.kind is MountKind.DATA else -1
+        options += _mount(mount, number)
+    # Closed last and the deepest first, since something may be put into a masked directory.
+    closing = [m.destination for m in mounts if m.kind is MountKind.TMPFS_READ_ONLY]
+    for destination in sorted(closing, key=lambda path: path.count("/"), reverse=True):
+        options += ["--remount-ro", destination]
+    return [*options, "--remount-ro", "/dev", "--remount-ro", "/"]
+
+
+def _mount(mount: Mount, number: int) -> list[str]:  # noqa: PLR0911  # one arm for each kind
+    source, destination = mount.source or "", mount.destination
+    match mount.kind:
+        case MountKind.BIND_READ_ONLY:
+            return ["--ro-bind", source, destination]
+        case MountKind.BIND_READ_WRITE:
+            return ["--bind", source, destination]
+        case MountKind.TMPFS:
+            size = [] if mount.size is None else ["--size", str(mount.size)]
+            return ["--perms", f"{mount.mode:04o}", *size, "--tmpfs", destination]
+        case MountKind.TMPFS_READ_ONLY:
+            return ["--perms", "0555", "--tmpfs", destination]
+        case MountKind.PROC:
+            return ["--proc", destination]
+        case MountKind.DEV:
+            return ["--dev", destination]
+        case MountKind.DATA:
+            return ["--perms", "0444", "--file", str(number), destination]
+        case MountKind.SYMLINK:
+            return ["--symlink", source, destination]
+        case _:
+            assert_never(mount.kind)
+
+
+def _environment(env: dict[str, str]) -> list[str]:
+    return ["--clearenv", *(word for name in env for word in ("--setenv", name, env[name]))]

@@ -1,0 +1,357 @@
+"""A plan as a running child, in the order that leaves nothing behind at any moment.
+
+1. The keeper is forked; from here on the guard may be killed and nothing stays.
+2. bwrap is started by the keeper and builds the jail. The server is held back by a pipe whose
+   reading end is opened for writing too: with a plain pipe the guard's death is an end of file, and
+   an end of file starts the server.
+3. From outside: the namespaces are others than ours, the network has no interface but lo, and each
+   bind is the very directory that was judged.
+4. `go` lets the server start; `status` reads what the kernel says of it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import select
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from mcp_jail.core.spec import Mount, MountKind, Plan, Value
+from mcp_jail.errors import JailBuildError
+from mcp_jail.sandbox import keeper as keepers
+from mcp_jail.sandbox.bwrap import Descriptors, arguments, encode
+
+PIPE_SIZE: Final = 1 << 20  # bytes; what an ordinary user may ask for (/proc/sys/fs/pipe-max-size)
+SETUP_DEADLINE: Final = 10.0  # seconds bwrap may take; it needs 5 to 10 ms on an idle machine
+NAP: Final = 0.0003  # seconds between two looks
+NAMESPACES: Final = ("user", "mnt", "pid", "ipc", "uts", "net")
+FILTER_MODE: Final = 2  # SECCOMP_MODE_FILTER
+SERVER_NUMBER: Final = 2  # in its PID namespace: bwrap is 1 and forks the server first
+FIRST_DATA: Final = 7  # the child's descriptors: 0-2 stdio, 3 options, 4 filter, 5 info, 6 block
+
+
+class ServerStatus(Value, frozen=True):
+    """What /proc/PID/status says of the running server."""
+
+    pid: int
+    no_new_privs: bool
+    seccomp: int  # 2 = a filter is on
+    effective: int  # capability sets as bit masks
+    bounding: int
+
+    @property
+    def held(self) -> bool:
+        """No new privileges, a filter on, not one capability."""
+        return (
+            self.no_new_privs
+            and self.seccomp == FILTER_MODE
+            and not (self.effective | self.bounding)
+        )
+
+
+class Jail:
+    """A jail being built or running. Its descriptors belong to the caller, `close` closes them.
+
+    `stdin` is written to, `stdout` and `stderr` are read; all are blocking. `pidfd` becomes
+    readable when the jail is over.
+    """
+
+    def __init__(
+        self, plan: Plan, keeper: keepers.Keeper, spawned: keepers.Spawned, ends: dict[str, int]
+    ) -> None:
+        self.plan = plan
+        self.keeper = keeper
+        self.bwrap_pid = spawned.pid
+        self.pidfd = spawned.pidfd
+        self.stdin = ends["stdin"]
+        self.stdout = ends["stdout"]
+        self.stderr = ends["stderr"]
+        self._info = ends["info"]
+        self._block = ends["block"]
+        self._init: int | None = None
+        self._verified = False
+        self._status: int | None = None
+
+    @property
+    def init_pid(self) -> int:
+        """The host's number of the process that is PID 1 inside."""
+        if self._init is None:
+            self._init = self._read_info()
+        return self._init
+
+    def verify(self) -> None:
+        """Wait until the jail is built and look at it from outside; JailBuildError ends it."""
+        try:
+            self._wait_for_setup()
+            _check_namespaces(self.init_pid)
+            _check_interfaces(self.init_pid)
+            _check_binds(self.init_pid, self.plan.mounts)
+        except BaseException:
+            self.close()
+            raise
+        self._verified = True
+
+    def go(self) -> None:
+        """Let the server start, after `verify`."""
+        if not self._verified:
+            self.verify()
+        os.write(self._block, b"g")
+
+    def server_pid(self) -> int:
+        """The host's number of the server; waits for it. JailBuildError when it is gone."""
+        for _ in self._until_deadline("the server did not start"):
+            for pid in _children(self.init_pid):
+                if _inside_number(pid) == SERVER_NUMBER:
+                    return pid
+        raise AssertionError
+
+    def status(self) -> ServerStatus:
+        """The kernel's word on the running server; JailBuildError if it is not held."""
+        pid = self.server_pid()
+        seen = None
+        for _ in self._until_deadline("the server is not held by the kernel"):
+            seen = read_status(pid)
+            if seen is not None and seen.held:
+                return seen
+        raise AssertionError
+
+    def terminate(self) -> None:
+        """Ask the server to end (SIGTERM); one that is gone already is no error."""
+        try:
+            os.kill(self.server_pid(), signal.SIGTERM)
+        except (JailBuildError, ProcessLookupError):
+            return
+
+    def kill(self) -> None:
+        """End every process of the jail at once."""
+        try:
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+    def wait(self, timeout: float) -> int | None:
+        """The jail's wait status (of the server, as bwrap passes it on), None after `timeout` s."""
+        if self._status is None:
+            self._status = self.keeper.status(timeout)
+        return self._status
+
+    def close(self) -> None:
+        """End the jail and the keeper and close every descriptor."""
+        self.keeper.close()
+        for fd in {self.stdin, self.stdout, self.stderr, self._info, self._block, self.pidfd}:
+            try:
+                os.close(fd)
+            except OSError:
+                continue
+
+    def _read_info(self) -> int:
+        """The process bwrap made; it says so before the mounts are done."""
+        text = b""
+        deadline = time.monotonic() + SETUP_DEADLINE
+        while b"}" not in text:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._info], [], [], left)[0]:
+                raise JailBuildError("bwrap does not get ready")
+            more = os.read(self._info, 4096)
+            if not more:
+                raise self._why_bwrap_ended()
+            text += more
+        found = re.search(rb'"child-pid"\s*:\s*(\d+)', text)
+        if found is None:
+            raise JailBuildError("bwrap does not say which process it made")
+        return int(found[1])
+
+    def _wait_for_setup(self) -> None:
+        """Wait for bwrap to drop its last capability: all is mounted then, and it blocks next."""
+        for _ in self._until_deadline("bwrap does not get ready"):
+            seen = read_status(self.init_pid)
+            if seen is not None and not (seen.effective | seen.bounding):
+                return
+
+    def _until_deadline(self, message: str) -> Iterator[None]:
+        deadline = time.monotonic() + SETUP_DEADLINE
+        while time.monotonic() < deadline:
+            yield
+            if select.select([self.pidfd], [], [], NAP)[0]:
+                raise self._why_bwrap_ended()
+        raise JailBuildError(message)
+
+    def _why_bwrap_ended(self) -> JailBuildError:
+        """What stands on stderr; until `go`, only bwrap can have written it."""
+        os.set_blocking(self.stderr, False)
+        try:
+            text = os.read(self.stderr, 4096).decode(errors="replace").strip()
+        except BlockingIOError:
+            text = ""
+        return JailBuildError(
+            f"the jail cannot be built: {text or 'bwrap ended'}", hint=_cure(text)
+        )
+
+
+def launch(plan: Plan, *, keeper: keepers.Keeper | None = None) -> Jail:
+    """Start the jail of a plan; the server waits for `go`. JailBuildError when there is a gap."""
+    if plan.gaps:
+        raise JailBuildError(
+            "; ".join(f"{gap.promise}: {gap.cause}" for gap in plan.gaps),
+            hint="; ".join(gap.cure for gap in plan.gaps),
+        )
+    keeper = keeper or keepers.start()
+    opened: list[int] = []
+    try:
+        ours, theirs = _channels(opened)
+        data = [_memory(m.data or b"") for m in plan.mounts if m.kind is MountKind.DATA]
+        numbers = tuple(range(FIRST_DATA, FIRST_DATA + len(data)))
+        fds = Descriptors(seccomp=4, info=5, block=6, data=numbers)
+        options = _memory(encode(arguments(plan, fds)))
+        theirs[3:3] = [options, _memory(plan.seccomp)]
+        theirs += data
+        opened += [options, theirs[4], *data]
+        argv = [plan.bwrap, "--args", "3", "--", *plan.command]
+        spawned = keeper.spawn(plan.bwrap, argv, theirs)
+    except BaseException:
+        keeper.close()
+        _close_all(opened)
+        raise
+    _close_all(fd for fd in opened if fd not in ours.values())
+    return Jail(plan, keeper, spawned, ours)
+
+
+def _channels(opened: list[int]) -> tuple[dict[str, int], list[int]]:
+    """Our ends by name, and the child's 0, 1, 2, info, block; every one is noted in `opened`."""
+
+    def pipe() -> tuple[int, int]:
+        ends = os.pipe()
+        opened.extend(ends)
+        return ends
+
+    stdin, stdout, stderr, info, block = pipe(), pipe(), pipe(), pipe(), pipe()
+    for fd in (stdin[1], stdout[0]):
+        _widen(fd)
+    both_ways = os.open(f"/proc/self/fd/{block[0]}", os.O_RDWR | os.O_CLOEXEC)
+    opened.append(both_ways)
+    ours = {
+        "stdin": stdin[1],
+        "stdout": stdout[0],
+        "stderr": stderr[0],
+        "info": info[0],
+        "block": block[1],
+    }
+    return ours, [stdin[0], stdout[1], stderr[1], info[1], both_ways]
+
+
+def _widen(fd: int) -> None:
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+    except OSError:
+        return  # above the user's share of pipe memory; a smaller pipe is slower, not weaker
+
+
+def _memory(content: bytes) -> int:
+    fd = os.memfd_create("mcp-jail")
+    os.write(fd, content)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _close_all(fds: Iterable[int]) -> None:
+    for fd in fds:
+        os.close(fd)
+
+
+def read_status(pid: int) -> ServerStatus | None:
+    """What the kernel says of a process, None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            text = file.read()
+    except OSError:
+        return None
+
+    def number(name: bytes, base: int) -> int:
+        found = re.search(rb"^" + name + rb":\s*([0-9a-fA-F]+)", text, re.MULTILINE)
+        return int(found[1], base) if found else -1
+
+    return ServerStatus(
+        pid=pid,
+        no_new_privs=number(b"NoNewPrivs", 10) == 1,
+        seccomp=number(b"Seccomp", 10),
+        effective=number(b"CapEff", 16),
+        bounding=number(b"CapBnd", 16),
+    )
+
+
+def _children(parent: int) -> list[int]:
+    """The host's numbers of a process's children, by the kernel's list or by asking everyone."""
+    try:
+        with open(f"/proc/{parent}/task/{parent}/children", "rb") as file:
+            return [int(number) for number in file.read().split()]
+    except OSError:  # a kernel without CONFIG_PROC_CHILDREN, or a process that is gone
+        return [int(name) for name in os.listdir("/proc") if _parent(name) == parent]
+
+
+def _parent(name: str) -> int | None:
+    if not name.isdigit():
+        return None
+    try:
+        with open(f"/proc/{name}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return None
+
+
+def _inside_number(pid: int) -> int | None:
+    """The process's number in its own PID namespace."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            found = re.search(rb"^NSpid:.*?(\d+)$", file.read(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) if found else None
+
+
+def _check_namespaces(pid: int) -> None:
+    for name in NAMESPACES:
+        ours, theirs = os.stat(f"/proc/self/ns/{name}"), os.stat(f"/proc/{pid}/ns/{name}")
+        if ours.st_ino == theirs.st_ino:
+            raise JailBuildError(f"the jail shares the host's '{name}' namespace")
+
+
+def _check_interfaces(pid: int) -> None:
+    """/proc/PID/net is that process's own network namespace, so no entering is needed."""
+    with open(f"/proc/{pid}/net/dev", encoding="ascii", errors="replace") as file:
+        names = [line.partition(":")[0].strip() for line in file.readlines()[2:]]
+    if names != ["lo"]:
+        raise JailBuildError(f"the jail's network has interfaces beside lo: {', '.join(names)}")
+
+
+def _check_binds(pid: int, mounts: tuple[Mount, ...]) -> None:
+    """Each bind is what was judged, also if somebody swapped a directory in between (race)."""
+    for mount in mounts:
+        if mount.identity is None:
+            continue
+        try:
+            seen = os.stat(f"/proc/{pid}/root{mount.destination}", follow_symlinks=False)
+        except OSError as error:
+            raise JailBuildError(f"'{mount.destination}' is not in the jail: {error}") from error
+        if (seen.st_dev, seen.st_ino) != mount.identity:
+            raise JailBuildError(
+                f"'{mount.destination}' was replaced while the jail was being built"
+            )
+
+
+_CURES: Final = (
+    ("RTM_NEWADDR", "user namespaces are restricted by AppArmor; see mcp-jail doctor"),
+    ("uid map", "user namespaces are restricted by AppArmor or a container; see mcp-jail doctor"),
+    ("No permissions to creat", "user namespaces are closed here; see mcp-jail doctor"),
+    (
+        "mount proc",
+        "a container with a masked /proc; run it with --security-opt systempaths=unconfined",
+    ),
+)
+
+
+def _cure(text: str) -> str:
+    return next((cure for sign, cure in _CURES if sign in text), "")

@@ -1,0 +1,42 @@
+"""A small real jail, built and looked at: the only sure answer to whether jails work here."""
+
+from __future__ import annotations
+
+import os
+
+from mcp_jail.core.spec import JailSpec, Value
+from mcp_jail.errors import JailBuildError
+from mcp_jail.sandbox.build import build
+from mcp_jail.sandbox.launch import launch
+from mcp_jail.sandbox.probe import Host
+
+# Seconds for a command that does nothing.
+TRIAL_SECONDS = 5.0
+
+
+class Trial(Value):
+    """Whether a jail could be built, in words, and what would mend it."""
+
+    works: bool
+    found: str
+    cure: str = ""
+
+
+def try_a_jail(host: Host) -> Trial:
+    """Build a jail around a command that does nothing, and let it end."""
+    spec = JailSpec(name="doctor", command=("/usr/bin/env", "true"), cwd="/", shares=(), env={})
+    try:
+        jail = launch(build(spec, host=host))
+        try:
+            jail.go()
+            status = jail.wait(TRIAL_SECONDS)
+        finally:
+            jail.close()
+    except JailBuildError as error:
+        return Trial(works=False, found=error.message, cure=error.hint)
+    if status is None or os.waitstatus_to_exitcode(status) != 0:
+        return Trial(works=False, found=f"a command inside ended with {status}")
+    return Trial(
+        works=True,
+        found="built, its namespaces and mounts looked at from outside, a command run, ended",
+    )
