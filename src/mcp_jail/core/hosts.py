@@ -44,6 +44,8 @@ def compile_hosts(rules: Iterable[str]) -> HostRules:
     """Rules of a policy as sets; raises ValueError with the reason for one that is not valid."""
     exact, below = set(), set()
     for rule in rules:
+        if "/" in rule or "@" in rule:
+            raise ValueError("write host or host:port, not a URL")
         if rule.startswith("*."):
             below.add(_split(rule[2:], names_only=True))
         else:
@@ -140,8 +142,6 @@ def _port(text: str) -> int:
 def _why_no_host(text: str) -> str:
     if "*" in text:
         return "'*' may only stand for the first labels: '*.example.com'"
-    if "/" in text or "@" in text:
-        return "write host or host:port, not a URL"
     if not text.isascii():
         return "write an international name as A-labels ('xn--...')"
     if _is_number(text.lower().removesuffix(".")):

@@ -12,16 +12,28 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
+VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
 SIZE_PATTERN = r"^[0-9]+(B|KiB|MiB|GiB)$"
 DURATION_PATTERN = r"^[0-9]+(ms|s|m|h)$"
 RATE_PATTERN = r"^[0-9]+/(s|min|h)$"
 
-Name = Annotated[str, Meta(pattern=NAME_PATTERN, max_length=64)]
-Size = Annotated[str, Meta(pattern=SIZE_PATTERN)]
-Duration = Annotated[str, Meta(pattern=DURATION_PATTERN)]
-Rate = Annotated[str, Meta(pattern=RATE_PATTERN)]
+# What a text of the file must be; `description` completes "must be ..." in messages.
+Name = Annotated[
+    str,
+    Meta(
+        pattern=NAME_PATTERN,
+        max_length=64,
+        description="lower-case letters, digits, '.', '_' and '-'",
+    ),
+]
+Variable = Annotated[
+    str, Meta(pattern=VARIABLE_PATTERN, description="the name of one environment variable")
+]
+VariableValue = Annotated[str, Meta(extra={"lines": True})]  # may have more than one line
+Size = Annotated[str, Meta(pattern=SIZE_PATTERN, description="a size such as 512MiB")]
+Duration = Annotated[str, Meta(pattern=DURATION_PATTERN, description="a time such as 50s")]
+Rate = Annotated[str, Meta(pattern=RATE_PATTERN, description="a rate such as 30/min")]
 
 
 class Verdict(Enum):
@@ -47,7 +59,7 @@ class Closed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """A mapping of the policy file: frozen, and an unknown key is an error."""
 
 
-class Constraint(Closed):
+class Constraint(Closed, frozen=True):
     """What one argument must be. Every key that is written must hold; `required` is the default.
 
     A constraint that cannot be evaluated (another type, missing, a time-out) does not hold.
@@ -65,7 +77,7 @@ class Constraint(Closed):
     required: bool = True
 
 
-class ToolRule(Closed):
+class ToolRule(Closed, frozen=True):
     """A rule with argument constraints: `decision` when all hold, else `otherwise`."""
 
     decision: Verdict
@@ -81,29 +93,29 @@ class Additional(Enum):
     DENY = "deny"
 
 
-class Tools(Closed):
+class Tools(Closed, frozen=True):
     default: Verdict = Verdict.ASK
     hide_denied: bool = True
     additional: Additional = Additional.ALLOW
     rules: dict[str, Verdict | ToolRule] = {}
 
 
-class Resources(Closed):
+class Resources(Closed, frozen=True):
     default: Verdict = Verdict.ASK
     rules: dict[str, Verdict] = {}
 
 
-class Prompts(Closed):
+class Prompts(Closed, frozen=True):
     default: Verdict = Verdict.ALLOW
     rules: dict[str, Verdict] = {}
 
 
-class Server(Closed):
+class Server(Closed, frozen=True):
     command: tuple[str, ...] = ()
     cwd: str | None = None
 
 
-class Remote(Closed):
+class Remote(Closed, frozen=True):
     url: str
     headers: dict[str, str] = {}
     auth: str | None = None
@@ -114,7 +126,7 @@ class Scripts(Enum):
     ALLOW = "allow"
 
 
-class Package(Closed):
+class Package(Closed, frozen=True):
     npm: str | None = None
     pypi: str | None = None
     version: str | None = None
@@ -140,7 +152,7 @@ class Tls(Enum):
     ANY = "any"
 
 
-class HostEntry(Closed):
+class HostEntry(Closed, frozen=True):
     host: str
     tls: Tls = Tls.VERIFY_NAME
 
@@ -150,7 +162,7 @@ class Via(Enum):
     PROXY = "proxy"
 
 
-class Network(Closed):
+class Network(Closed, frozen=True):
     mode: NetworkMode = NetworkMode.NONE
     allow: tuple[str | HostEntry, ...] = ()
     private: Verdict = Verdict.DENY
@@ -170,7 +182,7 @@ class Autorun(Enum):
     ALLOW = "allow"
 
 
-class Filesystem(Closed):
+class Filesystem(Closed, frozen=True):
     read_only: tuple[str, ...] = ()
     read_write: tuple[str, ...] = ()
     tmp: bool = True
@@ -179,18 +191,18 @@ class Filesystem(Closed):
     autorun: Autorun = Autorun.PROTECT
 
 
-class Env(Closed):
-    pass_: tuple[str, ...] = msgspec.field(default=(), name="pass")
-    set: dict[str, str] = {}
-    secret: dict[str, str] = {}
+class Env(Closed, frozen=True):
+    pass_: tuple[Variable, ...] = msgspec.field(default=(), name="pass")
+    set: dict[Variable, VariableValue] = {}
+    secret: dict[Variable, str] = {}
 
 
-class Exec(Closed):
+class Exec(Closed, frozen=True):
     allow: tuple[str, ...] = ()
     sha256: dict[str, str] = {}
 
 
-class Limits(Closed):
+class Limits(Closed, frozen=True):
     memory: Size | None = None
     processes: Annotated[int, Meta(ge=1)] | None = None
     open_files: Annotated[int, Meta(ge=16)] | None = None
@@ -216,7 +228,7 @@ class LockFirst(Enum):
     TRUST = "trust"
 
 
-class LockPolicy(Closed):
+class LockPolicy(Closed, frozen=True):
     enabled: bool = True
     first: LockFirst = LockFirst.REVIEW
     file: str | None = None
@@ -228,7 +240,7 @@ class Channel(Enum):
     DASHBOARD = "dashboard"
 
 
-class AskPolicy(Closed):
+class AskPolicy(Closed, frozen=True):
     wait: Duration = "50s"
     remember: Duration = "15m"
     channels: tuple[Channel, ...] = (Channel.CLIENT, Channel.DESKTOP, Channel.DASHBOARD)
@@ -240,12 +252,12 @@ class AuditArguments(Enum):
     NONE = "none"
 
 
-class AuditPolicy(Closed):
+class AuditPolicy(Closed, frozen=True):
     path: str | None = None
     arguments: AuditArguments = AuditArguments.REDACTED
 
 
-class Policy(Closed):
+class Policy(Closed, frozen=True):
     """One server's policy, as its file says it."""
 
     name: Name

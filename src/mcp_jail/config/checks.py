@@ -1,0 +1,162 @@
+"""What a policy's types cannot say: paths that are absolute, hosts and patterns that can be read.
+
+Each check adds a problem at the value's place. Nothing here knows the machine or the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from mcp_jail.config.problems import Problems
+from mcp_jail.core.hosts import compile_hosts
+from mcp_jail.core.paths import expand_home
+from mcp_jail.core.policy import Constraint, HostEntry, Policy, ToolRule, strictest
+from mcp_jail.core.rulebook import KeyPath
+from mcp_jail.errors import Place
+
+# Parts of a dotted argument name: each dot doubles the readings of `a.b.c`.
+DOTTED_LIMIT = 8
+
+Values = Mapping[KeyPath, Place]
+
+
+def check(policy: Policy, values: Values, problems: Problems) -> None:
+    """Add all problems of a policy that was read; `values` tells where each value stands."""
+    checker = _Checker(values, problems)
+    checker.launch(policy)
+    checker.paths(policy)
+    checker.variables(policy)
+    checker.hosts(("network", "allow"), map(_host_of, policy.network.allow))
+    for name, rule in policy.tools.rules.items():
+        if isinstance(rule, ToolRule):
+            checker.rule(("tools", "rules", name), rule)
+
+
+class _Checker:
+    def __init__(self, values: Values, problems: Problems) -> None:
+        self._values = values
+        self._problems = problems
+
+    def launch(self, policy: Policy) -> None:
+        if policy.server is not None and policy.remote is not None:
+            self._add(("remote",), "a policy has either 'server' or 'remote', not both")
+        if policy.package is not None and policy.package.npm and policy.package.pypi:
+            self._add(("package",), "a package is either 'npm' or 'pypi', not both")
+
+    def paths(self, policy: Policy) -> None:
+        files = policy.filesystem
+        for path, texts in (
+            (("filesystem", "read_only"), files.read_only),
+            (("filesystem", "read_write"), files.read_write),
+        ):
+            self._directories(path, texts)
+        for path, text in (
+            (("server", "cwd"), policy.server.cwd if policy.server else None),
+            (("audit", "path"), policy.audit.path),
+        ):
+            if text is not None:
+                self._one(path, text, _fault_of_path)
+
+    def variables(self, policy: Policy) -> None:
+        for name in policy.env.set:
+            if name in policy.env.pass_:
+                self._add(("env", "set", name), f"{name!r} stands in 'pass' and in 'set'")
+
+    def hosts(self, path: KeyPath, texts: Iterable[str]) -> None:
+        for index, text in enumerate(texts):
+            self._one((*path, str(index)), text, _fault_of_host)
+
+    def rule(self, path: KeyPath, rule: ToolRule) -> None:
+        if strictest(rule.decision, rule.otherwise) is not rule.otherwise:
+            self._add(
+                (*path, "otherwise"),
+                f"'otherwise: {rule.otherwise.value}' is looser than "
+                f"'decision: {rule.decision.value}'",
+                "a constraint that cannot be checked does not hold, so this would let calls "
+                "through; write the rule the other way round",
+            )
+        for name, constraint in rule.args.items():
+            where = (*path, "args", name)
+            if name.count(".") >= DOTTED_LIMIT:
+                self._add(where, f"{name!r} has more than {DOTTED_LIMIT} parts")
+            for inner, each in _with_each(where, constraint):
+                self._constraint(inner, each)
+
+    def _constraint(self, path: KeyPath, constraint: Constraint) -> None:
+        self._directories((*path, "under"), _given(constraint.under))
+        if isinstance(constraint.host, str) and constraint.host != "allowlist":
+            message = "'host' must be 'allowlist' or a list"
+            self._add((*path, "host"), message, f"write [{constraint.host}]")
+        elif isinstance(constraint.host, tuple):
+            self.hosts((*path, "host"), constraint.host)
+        if constraint.matches is not UNSET:
+            self._one((*path, "matches"), constraint.matches, _fault_of_pattern)
+        low, high = constraint.min, constraint.max
+        if low is not UNSET and high is not UNSET and low > high:
+            self._add((*path, "max"), f"'max' {high} is below 'min' {low}")
+
+    def _directories(self, path: KeyPath, texts: Iterable[str]) -> None:
+        for index, text in enumerate(texts):
+            self._one((*path, str(index)), text, _fault_of_directory)
+
+    def _one(self, path: KeyPath, text: str, fault_of: Callable[[str], str | None]) -> None:
+        fault = fault_of(text)
+        if fault is not None:
+            self._add(path, fault)
+
+    def _add(self, path: KeyPath, message: str, hint: str = "") -> None:
+        # A value the reader has refused has left a gap in its list; then an item's neighbour or
+        # the key itself is near enough.
+        while path and path not in self._values:
+            path = path[:-1]
+        self._problems.add(self._values.get(path) or self._problems.at(1, 1), message, hint)
+
+
+def _with_each(path: KeyPath, constraint: Constraint) -> Iterator[tuple[KeyPath, Constraint]]:
+    yield path, constraint
+    if constraint.each is not UNSET:
+        yield from _with_each((*path, "each"), constraint.each)
+
+
+def _given(value: tuple[Any, ...] | UnsetType) -> tuple[Any, ...]:
+    return () if value is UNSET else value
+
+
+def _host_of(entry: str | HostEntry) -> str:
+    return entry.host if isinstance(entry, HostEntry) else entry
+
+
+def _fault_of_path(text: str) -> str | None:
+    if "$" in text:
+        return f"{text!r} has a variable, which is not replaced; write the path out"
+    if expand_home(text, "/") is None:
+        return f"{text!r} is not absolute; begin with '/' or '~/'"
+    if ".." in text.split("/"):
+        return f"{text!r} goes up; write the path without '..'"
+    return None
+
+
+def _fault_of_directory(text: str) -> str | None:
+    if "*" in text or "?" in text:
+        return f"{text!r} is a glob; directories are named one by one"
+    return _fault_of_path(text)
+
+
+def _fault_of_host(text: str) -> str | None:
+    try:
+        compile_hosts([text])
+    except ValueError as error:
+        return f"{text!r}: {error}"
+    return None
+
+
+def _fault_of_pattern(text: str) -> str | None:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"{text!r} is no regular expression: {error}"
+    return None

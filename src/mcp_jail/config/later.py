@@ -1,0 +1,120 @@
+"""Keys of the format whose part has not landed: who writes one is told, never left to believe.
+
+A key may be written with the one value that asks for nothing (`lock: {enabled: false}`); any other
+is refused. When a part lands, its lines go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from mcp_jail.config.problems import Problems
+from mcp_jail.core.policy import (
+    Autorun,
+    Exec,
+    NetworkMode,
+    Policy,
+    Sandbox,
+    Text,
+    Tls,
+    Verdict,
+    Via,
+)
+from mcp_jail.core.rulebook import KeyPath
+from mcp_jail.errors import Place
+
+
+class Later(msgspec.Struct, frozen=True):
+    """A key that is not enforced yet; `*` in it stands for any one key."""
+
+    key: KeyPath
+    part: str  # what will enforce it, in a few words
+    is_inert: Callable[[Any], bool]  # whether a value asks for nothing
+
+
+def refuse_later(policy: Policy, places: Mapping[KeyPath, Place], problems: Problems) -> None:
+    """Add a problem for each written key that is not enforced yet."""
+    for path, place in places.items():
+        for later in LATER:
+            if not _is_at(later.key, path):
+                continue
+            value = _value_at(policy, path)
+            if value is not _NOTHING and not later.is_inert(value):
+                hint = f"this waits for: {later.part}; take the key out until then"
+                problems.add(place, f"'{'.'.join(path)}' is not enforced yet", hint)
+
+
+def not_yet() -> tuple[str, ...]:
+    """The keys that are not enforced yet, a line each, for `show`."""
+    return tuple(f"not yet: {'.'.join(later.key)} ({later.part})" for later in LATER)
+
+
+def _is(*values: Any) -> Callable[[Any], bool]:
+    return lambda value: value in values
+
+
+def _never(_value: Any) -> bool:
+    return False
+
+
+_PROXY = "rules for what a server asks of its client"
+_GATE = "the gate, which connects to named hosts only"
+_LIMITS = "limits on memory, processes, files and time"
+
+LATER = (
+    Later(("remote",), "servers reached over HTTP", _never),
+    Later(("package",), "packages installed once and pinned", _never),
+    Later(("sandbox",), "weaker jails, named", _is(Sandbox.AUTO)),
+    Later(("network", "mode"), _GATE, _is(NetworkMode.NONE)),
+    Later(("network", "allow"), _GATE, _is(())),
+    Later(("network", "private"), _GATE, _is(Verdict.DENY)),
+    Later(("network", "tls"), _GATE, _is(Tls.VERIFY_NAME)),
+    Later(("network", "via"), _GATE, _is(Via.GATE)),
+    Later(("network", "upstream_proxy"), _GATE, _is(None)),
+    Later(("filesystem", "hide"), "hidden files in shared directories", _is(())),
+    Later(("filesystem", "autorun"), "guarded files that run by themselves", _is(Autorun.ALLOW)),
+    Later(("env", "secret"), "secrets from a keyring", _is({})),
+    Later(("sockets",), "sockets of the desktop", _is(())),
+    Later(("exec",), "a list of programs that may run", _is(Exec())),
+    Later(("limits", "memory"), _LIMITS, _is(None)),
+    Later(("limits", "processes"), _LIMITS, _is(None)),
+    Later(("limits", "open_files"), _LIMITS, _is(None)),
+    Later(("limits", "file_size"), _LIMITS, _is(None)),
+    Later(("limits", "tmp"), _LIMITS, _is(None)),
+    Later(("limits", "call_timeout"), _LIMITS, _is(None)),
+    Later(("limits", "weak"), _LIMITS, lambda weak: not weak),
+    Later(("text",), "hidden characters shown or taken out", _is(Text.OFF)),
+    Later(("tools", "rules", "*", "limit"), "limits on the rate of calls", _is(None)),
+    Later(("lock",), "the lock on a server's definitions", lambda lock: not lock.enabled),
+    Later(("ask",), "asking a person", lambda ask: not ask.channels),
+    Later(("sampling",), _PROXY, _is(Verdict.DENY)),
+    Later(("elicitation",), _PROXY, _is(Verdict.DENY, Verdict.ASK)),
+)
+
+
+class _Nothing:
+    """The value of a key that could not be read."""
+
+
+_NOTHING = _Nothing()
+
+
+def _is_at(key: KeyPath, path: KeyPath) -> bool:
+    return len(key) == len(path) and all(
+        part in ("*", name) for part, name in zip(key, path, strict=True)
+    )
+
+
+def _value_at(policy: Policy, path: KeyPath) -> Any:
+    value: Any = policy
+    for name in path:
+        if isinstance(value, dict):
+            value = value.get(name, _NOTHING)
+        elif isinstance(value, msgspec.Struct):
+            value = getattr(value, name, _NOTHING)
+        else:
+            return _NOTHING
+    return value
