@@ -4,8 +4,9 @@
     python3 -I -S forks.py FILE keep      it keeps them all open, so that no pipe ever ends
 
 The grandchild ignores signals it can ignore and holds an exclusive `flock` on FILE: who gets that
-lock knows that it is gone. The call is answered only once the lock is held. It gives itself up
-after two minutes, so that a failed test leaves nothing behind.
+lock knows that it is gone. Its pid, as the server sees it, stands in FILE. The call is answered
+only once the lock is held. It gives itself up after two minutes, so that a failed test leaves
+nothing behind.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def leave_behind(path: str, *, keep: bool) -> None:
     signal.alarm(120)
     held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(held, fcntl.LOCK_EX)
+    os.write(held, str(os.getpid()).encode())
     os.write(done, b"!")
     os.close(done)
     if not keep:

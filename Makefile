@@ -1,0 +1,48 @@
+# make test    everything the tests need, then the tests; works on a fresh machine
+# make check   format, lint, layers, types, architecture: fast, needs no jail
+# make format  put the code into shape
+# make clean   remove what was made here
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: test check format format-check lint imports types architecture venv needs clean
+
+test: venv needs
+	$(BIN)/pytest -n $(WORKERS)
+
+check: format-check lint imports types architecture
+
+venv: $(VENV)/.complete
+
+$(VENV)/.complete: requirements/dev.txt pyproject.toml scripts/make-venv
+	scripts/make-venv $(PYTHON) $(VENV)
+
+needs:
+	scripts/need-bubblewrap
+	scripts/make-node-tree
+
+format: venv
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+format-check: venv
+	$(BIN)/ruff format --check
+
+lint: venv
+	$(BIN)/ruff check
+
+imports: venv
+	$(BIN)/lint-imports
+
+types: venv
+	$(BIN)/mypy
+
+architecture: venv
+	$(BIN)/pytest -p no:xdist tests/test_architecture.py
+
+clean:
+	rm -rf $(VENV) tests/node/node_modules build dist .mypy_cache .ruff_cache .pytest_cache \
+		.hypothesis .import_linter_cache

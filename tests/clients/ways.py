@@ -1,0 +1,63 @@
+"""The ways from a client to a server: straight, or with mcp-jail in between."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Protocol
+
+
+class Way(Protocol):
+    """Gives the command a client starts instead of the server's own."""
+
+    def command(self, name: str, server: list[str], folder: Path) -> list[str]:
+        """The command for a server that may read and write `folder`, under a name of its own."""
+        ...
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that the client's entry sets; the SDK passes little else."""
+        ...
+
+
+class Direct:
+    """The server's own command: what a client expects without us."""
+
+    def command(self, name: str, server: list[str], folder: Path) -> list[str]:
+        return server
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {}
+
+
+class Jailed:
+    """mcp-jail in front, with a policy that allows all that the server is for."""
+
+    POLICY = """\
+name: {name}
+filesystem:
+  read_only: [{servers}]
+  read_write: [{folder}]
+tools: {{default: allow}}
+resources: {{default: allow}}
+lock: {{enabled: false}}
+"""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def command(self, name: str, server: list[str], folder: Path) -> list[str]:
+        policies = self.home / "config" / "policies"
+        policies.mkdir(parents=True, mode=0o700)
+        servers = Path(__file__).resolve().parent.parent
+        text = self.POLICY.format(name=name, servers=servers, folder=folder)
+        policy = policies / f"{name}.yaml"
+        policy.write_text(text)
+        policy.chmod(0o600)
+        return [sys.executable, "-I", "-m", "mcp_jail.cli", "run", name, "--", *server]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"MCP_JAIL_HOME": os.fspath(self.home)}

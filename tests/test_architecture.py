@@ -1,0 +1,166 @@
+"""The shape of the code, held: sizes, docstrings, names, mirrored tests, purity, small imports."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+SRC: Final = ROOT / "src" / "mcp_jail"
+TESTS: Final = ROOT / "tests"
+MODULES: Final = sorted(SRC.rglob("*.py"))
+
+# Lines; beyond it a module has more than one subject.
+MODULE_LIMIT: Final = 350
+
+VAGUE: Final = frozenset(
+    "base common data handler handlers helper helpers info manager managers misc obj service "
+    "services shared stuff tool tools util utils".split()
+)
+
+# Modules without a test file of their own, each with the reason. The list may only shrink.
+WITHOUT_TEST_FILE: Final = {
+    "errors.py": "kinds of errors with no logic; every test of a refusal names one",
+    "core/events.py": "values only",
+    "core/policy.py": "types only; tests/config reads policies through them",
+    "core/spec.py": "values only; tests/sandbox builds plans from them",
+}
+
+# What the guard loads when a client starts `mcp-jail run NAME`.
+GUARD_ENTRIES: Final = ("mcp_jail.core.wire", "mcp_jail.store.journal")
+
+# Of others' packages the guard may load these; everything else of it is the standard library.
+# msgspec takes typing_extensions where that happens to be installed, as it is for our tests.
+GUARD_PACKAGES: Final = frozenset({"mcp_jail", "msgspec", "yaml", "typing_extensions"})
+
+# Parts of the standard library that cost the guard's start more than they give.
+GUARD_SHUNS: Final = frozenset(
+    "argparse asyncio concurrent dataclasses email http importlib.metadata json logging "
+    "multiprocessing pathlib shutil sqlite3 ssl subprocess tempfile unittest urllib xml".split()
+)
+
+IMPURE_CALLS: Final = frozenset({"__import__", "compile", "eval", "exec", "input", "open", "print"})
+
+
+def pure(module: Path) -> bool:
+    """Whether a module promises to decide and never to act."""
+    return module.is_relative_to(SRC / "core")
+
+
+def relative(module: Path) -> str:
+    return module.relative_to(SRC).as_posix()
+
+
+def each(modules: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("module", modules, ids=relative)
+
+
+@each(MODULES)
+def test_a_module_has_one_subject_and_so_a_limited_size(module: Path) -> None:
+    assert len(module.read_text().splitlines()) <= MODULE_LIMIT
+
+
+@each(MODULES)
+def test_a_module_says_what_it_is_about(module: Path) -> None:
+    assert ast.get_docstring(ast.parse(module.read_text()))
+
+
+@each(MODULES)
+def test_a_module_has_a_name_that_says_something(module: Path) -> None:
+    assert not VAGUE.intersection(module.relative_to(SRC).with_suffix("").parts)
+
+
+@each([module for module in MODULES if module.name != "__init__.py"])
+def test_a_module_has_a_test_file_where_one_looks_for_it(module: Path) -> None:
+    place = TESTS / module.relative_to(SRC).parent
+    tested = bool([*place.glob(f"test_{module.stem}.py"), *place.glob(f"test_{module.stem}_*.py")])
+    assert tested or relative(module) in WITHOUT_TEST_FILE
+    assert not (tested and relative(module) in WITHOUT_TEST_FILE), "strike it off the list"
+
+
+def test_the_list_of_modules_without_tests_names_only_modules() -> None:
+    assert set(WITHOUT_TEST_FILE) <= {relative(module) for module in MODULES}
+
+
+@each([module for module in MODULES if pure(module)])
+def test_a_pure_module_calls_nothing_that_acts(module: Path) -> None:
+    called = {
+        node.func.id
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not called & IMPURE_CALLS
+
+
+# Written in pieces, so that this file does not hold what it looks for.
+FORBIDDEN_WORDS: Final = {
+    "a path of one machine": ("/wo" + "rk/", "/ro" + "ot/.", "/opt/py" + "pi", "/tmp/br" + "ief"),
+    "a host of a registry": (
+        "registry.np" + "mjs",
+        "py" + "pi.org",
+        "pythonho" + "sted",
+        "deb.deb" + "ian",
+    ),
+    "an index in a lock": ("--index" + "-url", "--find" + "-links "),
+}
+# Made by tools or not text; `requirements` and the npm lock are looked at, this file is too.
+NOT_OURS: Final = re.compile(r"(^|/)(\.[a-z_]+|node_modules|__pycache__|build|dist)/|\.pyc$|\.png$")
+
+
+def own_files() -> Iterator[Path]:
+    for path in ROOT.rglob("*"):
+        name = path.relative_to(ROOT).as_posix()
+        if path.is_file() and (name.startswith(".ci/") or not NOT_OURS.search(name)):
+            yield path
+
+
+@pytest.mark.parametrize("kind", FORBIDDEN_WORDS)
+def test_nothing_that_is_committed_names(kind: str) -> None:
+    found = [
+        (path.relative_to(ROOT).as_posix(), word)
+        for path in own_files()
+        for word in FORBIDDEN_WORDS[kind]
+        if word in path.read_text(errors="replace")
+    ]
+    assert found == []
+
+
+def loaded_by(entry: str) -> set[str]:
+    """The modules that an import adds to a bare interpreter."""
+    code = (
+        "import sys\n"
+        "before = set(sys.modules)\n"
+        f"sys.path.insert(0, {str(SRC.parent)!r})\n"
+        f"import {entry}\n"
+        "print(*sorted(set(sys.modules) - before))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("entry", GUARD_ENTRIES)
+def test_the_guard_loads_the_standard_library_and_two_packages(entry: str) -> None:
+    roots = {name.partition(".")[0] for name in loaded_by(entry)}
+    made_by_cython = {name for name in roots if name.lstrip("_").startswith("cython_")}
+    assert roots - sys.stdlib_module_names - GUARD_PACKAGES - made_by_cython == set()
+
+
+@pytest.mark.parametrize("entry", GUARD_ENTRIES)
+def test_the_guard_loads_nothing_slow_to_load(entry: str) -> None:
+    loaded = loaded_by(entry)
+    assert {name for name in GUARD_SHUNS if name in loaded} == set()
+
+
+@pytest.mark.parametrize("entry", GUARD_ENTRIES)
+def test_the_guard_entry_is_a_module_of_ours(entry: str) -> None:
+    assert importlib.util.find_spec(entry) is not None
