@@ -1,5 +1,5 @@
 """Policy text to values: every mistake at once, each with its place. Opens no file."""
 
-from mcp_jail.config.load import Loaded, load
+from mcp_jail.config.loading import Loaded, load
 
 __all__ = ["Loaded", "load"]

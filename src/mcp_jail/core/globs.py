@@ -35,6 +35,23 @@ def glob_matches(pattern: str, name: str) -> bool:
     return True
 
 
+def globs_overlap(one: str, other: str) -> bool:
+    """Whether some name fits both patterns."""
+    # One row of a table for each character of `one`, from its end: `row[j]` says whether what is
+    # left of `one` overlaps with other[j:].
+    row = [set(other[start:]) <= {"*"} for start in range(len(other) + 1)]
+    for want in reversed(one):
+        below, row = row, [want == "*" and row[-1]]
+        for start in range(len(other) - 1, -1, -1):
+            have = other[start]
+            if "*" in {want, have}:
+                row.append(below[start] or row[-1])
+            else:
+                row.append((want == have or "?" in {want, have}) and below[start + 1])
+        row.reverse()
+    return row[0]
+
+
 def _fits_at(part: str, name: str, position: int) -> bool:
     """Whether a part without `*` fits at a position that leaves room for it."""
     if "?" not in part:
