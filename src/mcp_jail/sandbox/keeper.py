@@ -251,12 +251,20 @@ def _become(path: bytes, argv: list[bytes], fds: list[int]) -> NoReturn:
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)  # an ignored signal would stay so past exec
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        _no_core_files()
         _arrange(fds)
         os.execve(path, argv, {})  # noqa: S606  # never a shell
     except OSError as error:
         os.write(2, f"{os.fsdecode(path)}: {error.strerror}\n".encode())
     finally:
         os._exit(127)
+
+
+def _no_core_files() -> None:
+    """A crash inside leaves nothing on the host: a core file holds the server's memory."""
+    import resource  # noqa: PLC0415
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _arrange(fds: list[int]) -> None:
