@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from clients.ways import Direct, Way
+from clients.ways import Direct, Jailed, Way
 
 
-@pytest.fixture(params=["direct"])
+@pytest.fixture(params=["direct", "jailed"])
 def way(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Way:
-    return Direct()
+    if request.param == "direct":
+        return Direct()
+    return Jailed(tmp_path_factory.mktemp("mcp-jail-home"))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
+
+TESTS: Final = Path(__file__).resolve().parent.parent
 
 
 class Way(Protocol):
@@ -49,14 +51,13 @@ lock: {{enabled: false}}
         self.home = home
 
     def command(self, name: str, server: list[str], folder: Path) -> list[str]:
-        policies = self.home / "config" / "policies"
-        policies.mkdir(parents=True, mode=0o700)
-        servers = Path(__file__).resolve().parent.parent
-        text = self.POLICY.format(name=name, servers=servers, folder=folder)
+        policies = self.home / "policies"
+        policies.mkdir(mode=0o700)
         policy = policies / f"{name}.yaml"
-        policy.write_text(text)
-        policy.chmod(0o600)
-        return [sys.executable, "-I", "-m", "mcp_jail.cli", "run", name, "--", *server]
+        policy.touch(mode=0o600)
+        policy.write_text(self.POLICY.format(name=name, servers=TESTS, folder=folder))
+        mcp_jail = Path(sys.executable).with_name("mcp-jail")
+        return [str(mcp_jail), "run", name, "--", *server]
 
     @property
     def environment(self) -> dict[str, str]:

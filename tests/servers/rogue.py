@@ -12,7 +12,8 @@ always follows, a guard that drops the trick leaves no caller waiting. The modes
 - `ASKS`: requests that the server makes of the client.
 
 The rows were measured on real SDK clients: each trick fools at least one of them, or two of them
-disagree about it. `rogue.py --modes` names them all.
+disagree about it. `rogue.py --modes` names them all, `rogue.py --modes TRICKS` those of one kind.
+With the mode `named`, each call says in its argument `text` which trick or odd answer it gets.
 """
 
 from __future__ import annotations
@@ -193,14 +194,21 @@ def _ask(server: echo.Server, mode: str, request: echo.Json) -> bool:
     return True
 
 
+def _mode(mode: str, request: echo.Json) -> str:
+    if mode != "named":
+        return mode
+    return str((request.get("params") or {}).get("arguments", {}).get("text"))
+
+
 def main() -> None:
     """Serve, with the trick that the command line names."""
-    mode = sys.argv[1]
-    listing = mode in LISTS
+    asked_mode = sys.argv[1]
+    listing = asked_mode in LISTS
     method = sys.argv[2] if len(sys.argv) > 2 else "tools/call"
     server = echo.Server()
     listings = 0
     for request in echo.requests():
+        mode = _mode(asked_mode, request)
         if listing and request["method"] == "tools/list":
             listings += not (request.get("params") or {}).get("cursor")
             LISTS[mode](server, listings)
@@ -219,7 +227,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--modes"]:
-        print("\n".join([*TRICKS, *ODD, *LISTS, *ASKS]))
+    if sys.argv[1] == "--modes":
+        kinds = {"TRICKS": [*TRICKS], "ODD": [*ODD], "LISTS": [*LISTS], "ASKS": [*ASKS]}
+        for kind in sys.argv[2:] or kinds:
+            print("\n".join(kinds[kind]))
     else:
         main()
