@@ -94,7 +94,7 @@ class Chain:
     """One run's chain: turns its entries into lines, in order."""
 
     def __init__(self, run: str, anchor: Anchor | None = None) -> None:
-        """Begin a chain; the anchor is what the journal found at the end of its file (none: empty)."""
+        """Begin a chain at what the journal found at the end of its file (none: it was empty)."""
         self.run = run
         self._run = _ENCODER.encode(run)
         self._first = b'"anchor":%b,' % _ENCODER.encode(anchor or Anchor())
@@ -143,7 +143,7 @@ def _encode(entry: Entry) -> bytes:
     """The entry's JSON: one line, no longer than the limit, nothing a terminal would act on."""
     try:
         body = _ENCODER.encode(entry)
-    except (OverflowError, UnicodeEncodeError, TypeError, msgspec.ValidationError):
+    except (OverflowError, TypeError, ValueError):
         body = _ENCODER.encode(_encodable(entry))
     if len(body) > MAX_ENTRY_BYTES:
         body = _ENCODER.encode(_cut(_encodable(entry), len(body)))
@@ -205,7 +205,7 @@ def _plain(value: Any) -> Any:
         case bool() | None | float():
             return value
         case int():
-            return value if -_MAX_INT <= value <= _MAX_INT else str(value)
+            return value if -_MAX_INT <= value <= _MAX_INT else hex(value)
         case dict():
             return {str(_plain(key)): _plain(each) for key, each in value.items()}
         case list() | tuple():

@@ -62,13 +62,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     lines: int
     breaks: tuple[Break, ...]  # the first MAX_BREAKS
     broken: int  # how many there are
+    torn: int  # half lines, which a crash or a full disk leaves
 
     @property
     def state(self) -> RunState:
-        """Broken if anything is, else open if a run is, else ok."""
+        """Broken if anything is, else open if a run is or half a line stands there, else ok."""
         if self.broken:
             return RunState.BROKEN
-        if any(run.state is RunState.OPEN for run in self.runs):
+        if self.torn or any(run.state is RunState.OPEN for run in self.runs):
             return RunState.OPEN
         return RunState.OK
 
@@ -124,10 +125,16 @@ class _Check:
         self._entries = 0
         self._number = 0
         self._offset = 0
+        self._torn = 0
+        self._after_torn = False
 
     def line(self, line: bytes) -> None:
         self._number += 1
-        if line:  # an empty line stands where two starts ended the same half line
+        if not line:  # stands where two starts ended the same half line, thus behind a whole one
+            if self._after_torn:
+                self._break("an empty line stands behind a half one", "")
+        else:
+            self._after_torn = False
             try:
                 head = _HEADS.decode(line)
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -143,6 +150,7 @@ class _Check:
             lines=self._number,
             breaks=tuple(self._breaks),
             broken=self._broken,
+            torn=self._torn,
         )
 
     def _entry(self, line: bytes, head: _Head) -> None:
@@ -212,6 +220,8 @@ class _Check:
         if "truncated" not in str(error) or _SEAL.search(line) or not _begins_entry(line):
             self._break("this line is not an entry", "")
             return
+        self._torn += 1
+        self._after_torn = True
         if match := _FRAGMENT.match(line):
             run = self._runs.get(match[1].decode())
             if run is not None and not run.ended and int(match[2]) == run.expected:
@@ -243,7 +253,7 @@ class _Head(msgspec.Struct):
 
 _HEADS = msgspec.json.Decoder(_Head)
 _SEALED = -(len(',"hash":""}') + HASH_HEX)
-_SEAL = re.compile(rb',"hash":"[^"]{%d}' % HASH_HEX)
+_SEAL = re.compile(rb',"hash":"[^"]{%d}(?!"?\Z)' % HASH_HEX)  # more than half a line can hold
 _BEGIN = b'{"v":1,"t":'
 _FRAGMENT = re.compile(rb'\{"v":1,"t":[0-9]+,"run":"([0-9A-Za-z_-]+)","n":([0-9]{1,15}),')
 _CHANGED = "does not match its hash: this entry or the one before it was changed"

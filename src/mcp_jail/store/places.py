@@ -31,6 +31,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     locks: str
     trust: str
     packages: str
+    homes: str
     runtime: str
 
     def policy(self, name: str) -> str:
@@ -48,6 +49,10 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     def lock(self, name: str) -> str:
         """The lock file of a name."""
         return os.path.join(self.locks, f"{checked_name(name)}.json")
+
+    def kept_home(self, name: str) -> str:
+        """The directory that becomes HOME in a jail whose policy says `home: keep`."""
+        return os.path.join(self.homes, checked_name(name))
 
     @property
     def state_key(self) -> str:
@@ -117,6 +122,7 @@ def _places(config: str, state: str, data: str, runtime: str) -> Places:
         locks=os.path.join(state, "locks"),
         trust=os.path.join(state, "trust"),
         packages=os.path.join(data, "packages"),
+        homes=os.path.join(data, "homes"),
         runtime=runtime,
     )
 

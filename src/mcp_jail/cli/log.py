@@ -1,0 +1,214 @@
+"""`mcp-jail log`: the audit, to read and to check.
+
+Without a name, the last entries of every server. `--verify` checks that no entry was changed,
+removed or moved since it was written, run by run. Somebody who can write the file can also write
+all of it anew, and nothing in it would show that: `--anchor` prints a line to keep elsewhere, and
+`--verify --against ANCHOR` checks that the audit still holds what it held then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+import msgspec
+
+from mcp_jail.cli.entry_lines import entry_line, plain_text, time_text
+from mcp_jail.cli.out import console
+from mcp_jail.config.load import load
+from mcp_jail.core.audit import Anchor, Record
+from mcp_jail.core.paths import expand_home
+from mcp_jail.core.verify import Report, RunReport, RunState
+from mcp_jail.errors import AuditError, ExitCode, JailError, UsageError
+from mcp_jail.store.history import (
+    anchor_holds,
+    current_anchor,
+    files_of,
+    last_records,
+    verify_file,
+)
+from mcp_jail.store.places import Places, find_places, home_folder
+from mcp_jail.store.policies import find_policy
+
+EXAMPLE = """  mcp-jail log filesystem -n 50
+  mcp-jail log filesystem --anchor >> ~/notes/anchors.txt
+  mcp-jail log filesystem --verify --against "$(tail -n 1 ~/notes/anchors.txt)" """
+
+SUFFIX = ".jsonl"
+# Whole runs that are listed by `--verify`; beyond it they are counted, the others always listed.
+MAX_WHOLE_RUNS = 20
+
+_NO_WALL = (
+    "This shows changes within a file. A file rewritten whole by somebody with your user's rights "
+    "shows nothing: keep an anchor (--anchor) where they cannot write."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the name and the options."""
+    parser.add_argument("name", metavar="NAME", nargs="?", help="a policy's name (default: all)")
+    parser.add_argument("-n", type=_count, default=20, metavar="N", help="the last N entries (20)")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--verify", action="store_true", help="check that nothing was changed")
+    parser.add_argument("--anchor", action="store_true", help="print a line to keep elsewhere")
+    parser.add_argument("--against", metavar="ANCHOR", help="with --verify: what --anchor printed")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print or check the audit; 1 if it was changed, 5 if it cannot be read."""
+    places = find_places()
+    audits = _audits(places, arguments.name)
+    if arguments.against is not None and not (arguments.verify and arguments.name):
+        raise UsageError("--against needs --verify and a NAME")
+    if arguments.anchor:
+        return _print_anchors(audits)
+    if arguments.verify:
+        return _verify(audits, arguments.against, as_json=arguments.json)
+    return _print_entries(audits, arguments.n, as_json=arguments.json)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a number, found '{text}'")
+    return int(text)
+
+
+def _audits(places: Places, name: str | None) -> dict[str, str]:
+    """The audit files asked for, by the name of their policy."""
+    if name is not None:
+        return {name: _audit_path(places, name)}
+    try:
+        files = os.listdir(places.state)
+    except FileNotFoundError:
+        files = []
+    names = sorted(file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX))
+    return {each: os.path.join(places.state, each + SUFFIX) for each in names}
+
+
+def _audit_path(places: Places, name: str) -> str:
+    """Where a policy of this name puts its audit; the usual place if there is no good policy."""
+    usual = places.audit(name)
+    try:
+        file = find_policy(places, name)
+        path = load(file.text, file.path).policy.audit.path
+    except JailError:
+        return usual
+    return usual if path is None else expand_home(path, home_folder(os.environ)) or usual
+
+
+def _print_anchors(audits: dict[str, str]) -> int:
+    """One line for each audit: name, file, offset, hash of the last line, separated by spaces."""
+    for name, path in audits.items():
+        anchor = current_anchor(files_of(path)[-1])
+        sys.stdout.write(f"{name} {anchor.file} {anchor.offset} {anchor.sha256 or '-'}\n")
+    return ExitCode.OK
+
+
+def _print_entries(audits: dict[str, str], count: int, *, as_json: bool) -> int:
+    found = [
+        (record.t, at, name, record)
+        for name, path in audits.items()
+        for at, record in enumerate(last_records(path, count))
+    ]
+    found.sort(key=lambda each: each[:3])
+    shown = found[-count:] if count else []
+    if as_json:
+        for _, _, name, record in shown:
+            sys.stdout.write(_as_json(name, record))
+        return ExitCode.OK
+    out = console()
+    for _, _, name, record in shown:
+        line = entry_line(record, name=name if len(audits) > 1 else "", width=out.width)
+        out.print(line, soft_wrap=True)
+    if not shown:
+        out.print("no entries yet")
+    return ExitCode.OK
+
+
+def _as_json(name: str, record: Record) -> str:
+    fields = {"audit": name, **msgspec.to_builtins(record)}
+    return msgspec.json.encode(fields).decode() + "\n"
+
+
+def _verify(audits: dict[str, str], against: str | None, *, as_json: bool) -> int:
+    codes = {_verify_one(name, path, against, as_json=as_json) for name, path in audits.items()}
+    if not as_json:
+        console().print(_NO_WALL, style="dim")
+    for code in (ExitCode.NEGATIVE, ExitCode.AUDIT):
+        if code in codes:
+            return code
+    return ExitCode.OK
+
+
+def _verify_one(name: str, path: str, against: str | None, *, as_json: bool) -> ExitCode:
+    """Check one audit, so that one that cannot be read does not hide the others."""
+    broken = False
+    try:
+        for file in files_of(path):
+            report = verify_file(file)
+            broken = broken or report.state is RunState.BROKEN
+            if as_json:
+                _report_as_json(name, file, report)
+            else:
+                _print_report(file, report)
+        if against is not None:
+            broken = not _holds(path, against, as_json=as_json) or broken
+    except AuditError as error:
+        sys.stderr.write(f"mcp-jail: error: {error.message}\n")
+        return ExitCode.NEGATIVE if broken else ExitCode.AUDIT
+    return ExitCode.NEGATIVE if broken else ExitCode.OK
+
+
+def _print_report(file: str, report: Report) -> None:
+    out = console()
+    runs, entries = len(report.runs), report.entries
+    out.print(f"{plain_text(file)}: {entries} entries of {runs} runs", soft_wrap=True)
+    whole = [each for each in report.runs if each.state is RunState.OK]
+    hidden = {each.run for each in whole[:-MAX_WHOLE_RUNS]}
+    if hidden:
+        out.print(f"  ok      {len(hidden)} earlier runs")
+    for each in report.runs:
+        if each.run not in hidden:
+            out.print(f"  {each.state.value:<7} {_run_text(each)}", soft_wrap=True)
+    for found in report.breaks:
+        run = f" (run {plain_text(found.run)})" if found.run else ""
+        out.print(f"  line {found.line}: {plain_text(found.message)}{run}", soft_wrap=True)
+    if report.broken > len(report.breaks):
+        out.print(f"  and {report.broken - len(report.breaks)} more")
+
+
+def _run_text(run: RunReport) -> str:
+    text = f"run {plain_text(run.run)} of {time_text(run.started)}, {run.entries} entries"
+    if run.first_break is not None:
+        return f"{text}: line {run.first_break.line} is not as it was written"
+    if run.state is RunState.OPEN:
+        half = ", its last line is half" if run.torn else ""
+        text += f": no end{half} (running, crashed, or cut off after line {run.last_line})"
+    if run.archived:
+        text += "; the file before it is not here"
+    return text
+
+
+def _report_as_json(name: str, file: str, report: Report) -> None:
+    fields = {"audit": name, "file": file, "state": report.state, **msgspec.to_builtins(report)}
+    sys.stdout.write(msgspec.json.encode(fields).decode() + "\n")
+
+
+def _holds(path: str, against: str, *, as_json: bool) -> bool:
+    """Whether any file of the audit still holds a kept anchor (files get numbers as they grow)."""
+    try:
+        _, _, offset, digest = against.split()
+        anchor = Anchor(int(offset), "" if digest == "-" else digest)
+    except ValueError:
+        raise UsageError(
+            f"this is no anchor: '{plain_text(against)}'",
+            hint="expected the whole line that --anchor printed",
+        ) from None
+    holds = anchor.offset == 0 or any(anchor_holds(file, anchor) for file in files_of(path))
+    if as_json:
+        sys.stdout.write(msgspec.json.encode({"against": against, "holds": holds}).decode() + "\n")
+    else:
+        says = "the audit still holds what the anchor says" if holds else "NOT what the anchor says"
+        console().print(f"  {'ok' if holds else 'broken':<7} {says}", soft_wrap=True)
+    return holds
