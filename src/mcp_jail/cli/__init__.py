@@ -35,9 +35,9 @@ def _explain(error: JailError) -> None:
     """Say what went wrong on the error stream, the way age does: error, then hints."""
     lines = []
     if isinstance(error, PolicyError) and error.problems:
-        from mcp_jail.config.problems import render
+        from mcp_jail.config.problems import render_all
 
-        lines.append(render(error.problems))
+        lines.append(render_all(error.problems).rstrip())
     where = f"{error.where}: " if error.where is not None and not lines else ""
     lines.append(f"mcp-jail: error: {where}{error.message}")
     if error.hint:

@@ -1,0 +1,73 @@
+"""The table of commands and the parser of the one that was asked for.
+
+Each command is a module with `HELP` (one line), `EXAMPLE`, `add_arguments(parser)` and
+`run(arguments)`. Only the asked-for one is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+from mcp_jail import __version__
+from mcp_jail.errors import ExitCode, UsageError
+
+COMMANDS = {
+    "run": "start a server in its jail; what a client starts instead of the server",
+    "show": "what a server may touch and be told to do, and which wall holds it",
+    "check": "what the policy says to one call; the very code that enforces",
+    "why": "the last denials of a server, with the policy line that made them",
+    "log": "the audit: what was called, allowed, denied",
+    "trust": "let a policy file outside your own directory be used, as it is now",
+    "schema": "the JSON Schema of the policy file, for editors",
+    "doctor": "whether this machine can build jails, and how to mend it",
+}
+
+USAGE = "usage: mcp-jail COMMAND [ARGUMENTS]"
+
+
+def main(arguments: list[str]) -> int:
+    """Carry out one command but `run`; its exit code."""
+    if not arguments or arguments[0] in {"-h", "--help", "help"}:
+        sys.stdout.write(overview())
+        return ExitCode.OK if arguments else ExitCode.USAGE
+    if arguments[0] in {"-V", "--version"}:
+        sys.stdout.write(f"mcp-jail {__version__}\n")
+        return ExitCode.OK
+    name, *rest = arguments
+    if name not in COMMANDS:
+        raise UsageError(f"unknown command {name!r}", hint=_nearest(name))
+    module = import_module(f"mcp_jail.cli.{name}")
+    parser = _Parser(
+        prog=f"mcp-jail {name}",
+        description=module.__doc__.partition("\n\n")[2] or COMMANDS[name],
+        epilog=f"Example:\n{module.EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.add_arguments(parser)
+    return int(module.run(parser.parse_args(rest)))
+
+
+def overview() -> str:
+    """The text of `mcp-jail --help`."""
+    lines = [USAGE, "", "Start MCP servers in a jail and hold every message against a policy.", ""]
+    lines += [f"  {name:<8} {text}" for name, text in COMMANDS.items()]
+    lines += ["", "`mcp-jail COMMAND --help` says more, with an example."]
+    return "\n".join(lines) + "\n"
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse that reports mistakes the way all of mcp-jail does."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"see {self.prog} --help")
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, COMMANDS, n=1)
+    return f"did you mean 'mcp-jail {found[0]}'?" if found else "see mcp-jail --help"

@@ -1,0 +1,58 @@
+"""`mcp-jail doctor`: whether this machine can build jails.
+
+Looks at what a jail needs from this machine, starts a small one to be sure, and says how to mend
+what is missing. Ends with 4 when a jail cannot be built, so that scripts can ask.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import msgspec
+
+from mcp_jail.cli.out import bullet, heading
+from mcp_jail.errors import ExitCode
+from mcp_jail.sandbox.probe import Host, probe
+from mcp_jail.sandbox.trial import Trial, try_a_jail
+
+EXAMPLE = "  mcp-jail doctor"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the one option."""
+    parser.add_argument("--json", action="store_true", help="print the findings for a program")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what was found; 4 when no jail can be built here."""
+    host = probe()
+    trial = Trial(works=False, found="not tried") if host.gaps else try_a_jail(host)
+    if arguments.json:
+        sys.stdout.write(_as_json(host, trial))
+    else:
+        _for_people(host, trial)
+    return ExitCode.OK if trial.works else ExitCode.JAIL
+
+
+def _for_people(host: Host, trial: Trial) -> None:
+    heading("This machine")
+    for fact in host.facts:
+        bullet(f"{fact.name}: {fact.value}", note=f"by {fact.found_by}")
+    heading("A jail")
+    if trial.works:
+        bullet(f"works: {trial.found}")
+        return
+    for gap in host.gaps:
+        bullet(f"cannot be built: {gap.cause}", note=gap.cure)
+    if not host.gaps:
+        bullet(f"cannot be built: {trial.found}", note=trial.cure)
+
+
+def _as_json(host: Host, trial: Trial) -> str:
+    findings = {
+        "facts": [msgspec.to_builtins(fact) for fact in host.facts],
+        "gaps": [msgspec.to_builtins(gap) for gap in host.gaps],
+        "jail": msgspec.to_builtins(trial),
+    }
+    return msgspec.json.format(msgspec.json.encode(findings), indent=2).decode() + "\n"

@@ -1,0 +1,128 @@
+"""`mcp-jail run NAME [-- COMMAND...]`: what a client starts instead of the server.
+
+stdout is the wire: descriptor 1 is moved away before anything else, so that no stray print can
+reach it. Loads no argparse and nothing else a start would wait for.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mcp_jail.errors import ExitCode, UsageError
+
+HELP = """\
+usage: mcp-jail run NAME [-- COMMAND...]
+       mcp-jail run --policy FILE [-- COMMAND...]
+
+Start an MCP server in a jail and speak MCP on stdin and stdout, as the server would.
+
+  NAME           the policy ~/.config/mcp-jail/policies/NAME.yaml
+  --policy FILE  a policy file elsewhere; `mcp-jail trust FILE` first
+  COMMAND...     the server; may be left out when the policy names it
+
+Exit codes: 0 the client closed, 1 the server ended, 2 usage or policy, 3 another server than the
+policy names, 4 the jail cannot be built, 5 the audit cannot be written.
+
+Example, as an entry of a client's configuration:
+  "command": "mcp-jail",
+  "args": ["run", "filesystem", "--", "mcp-server-filesystem", "/home/me/projects"]
+"""
+
+# Variables that make the interpreter or the loader run code before ours: a client's entry can set
+# them, and they would take hold in this process, outside the jail.
+LOADER_PREFIXES = ("PYTHON", "LD_", "DYLD_", "GLIBC_", "MALLOC_")
+LOADER_NAMES = frozenset(
+    {"GCONV_PATH", "LOCPATH", "NODE_OPTIONS", "NODE_PATH", "BASH_ENV", "ENV", "IFS", "PERL5OPT"}
+    | {
+        "RUBYOPT",
+        "JAVA_TOOL_OPTIONS",
+        "_JAVA_OPTIONS",
+        "GIT_SSH_COMMAND",
+        "NLSPATH",
+        "RESOLV_HOST_CONF",
+    }
+)
+# Of those, what changes no code: set by some shells and by most CI systems.
+HARMLESS = frozenset(
+    {"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONUTF8"}
+    | {"PYTHONIOENCODING", "PYTHONWARNINGS"}
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Run one server; returns when client or server have closed."""
+    if arguments[:1] in (["-h"], ["--help"]):
+        sys.stdout.write(HELP)
+        return ExitCode.OK
+    name, policy_file, command = parse(arguments)
+    _restart_without_loader_variables()
+    client = _take_the_wire()
+    from mcp_jail.proxy.guard import guard
+    from mcp_jail.proxy.prepare import prepare
+    from mcp_jail.proxy.stderr import ErrorStream
+
+    prepared = prepare(name=name, policy_file=policy_file, command=command)
+    errors = ErrorStream(prepared.policy.name)
+    for lint in prepared.lints:
+        errors.tell(f"warning: {lint}")
+    return guard(prepared, client=client, errors=errors)
+
+
+def parse(arguments: list[str]) -> tuple[str | None, str | None, tuple[str, ...]]:
+    """NAME, FILE (one of them) and the command of a `run` line; UsageError."""
+    own, command = arguments, []
+    if "--" in arguments:
+        cut = arguments.index("--")
+        own, command = arguments[:cut], arguments[cut + 1 :]
+        if not command:
+            raise UsageError("no command after '--'", hint="see mcp-jail run --help")
+    match own:
+        case ["--policy", file]:
+            return None, file, tuple(command)
+        case [word] if word.startswith("--policy="):
+            return None, word.removeprefix("--policy="), tuple(command)
+        case [name] if not name.startswith("-"):
+            return name, None, tuple(command)
+        case [name, word, *_] if not name.startswith("-"):
+            raise UsageError(
+                f"unexpected {word!r} after the policy's name",
+                hint=f"put -- before the server's command: mcp-jail run {name} -- {word} ...",
+            )
+    raise UsageError("run needs a policy's NAME or --policy FILE", hint="see mcp-jail run --help")
+
+
+def loader_variables(environ: dict[str, str]) -> list[str]:
+    """The variables of an environment that would run code in this process."""
+    return sorted(
+        name
+        for name in environ
+        if (name.startswith(LOADER_PREFIXES) or name in LOADER_NAMES) and name not in HARMLESS
+    )
+
+
+def _restart_without_loader_variables() -> None:
+    """Start again, isolated, when the client's entry sets variables that load code.
+
+    Ends after one round: the second process has none of them.
+    """
+    found = loader_variables(dict(os.environ))
+    if not found:
+        return
+    sys.stderr.write(
+        f"mcp-jail: warning: {', '.join(found)} would run code outside the jail, so mcp-jail "
+        "starts again without; if the server needs it, set it in the policy under env.set\n"
+    )
+    sys.stderr.flush()
+    kept = {name: value for name, value in os.environ.items() if name not in found}
+    os.execve(sys.executable, [sys.executable, "-I", *sys.argv], kept)  # noqa: S606 - ourselves
+
+
+def _take_the_wire() -> tuple[int, int]:
+    """Descriptors of the client; 0 and 1 become harmless for anything that reads or prints."""
+    client_in, client_out = os.dup(0), os.dup(1)
+    null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.close(null)
+    return client_in, client_out

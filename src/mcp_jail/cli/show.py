@@ -1,0 +1,199 @@
+"""`mcp-jail show NAME`: what a server may touch and be told to do.
+
+Prints the very plan that `run` carries out, with the reason of every mount, and which wall holds
+what: the kernel, which no server gets around, or the proxy, which sees only what is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+import msgspec
+
+from mcp_jail.cli.chosen import add_policy_arguments, policy_of
+from mcp_jail.cli.out import bullet, heading, table
+from mcp_jail.config.later import not_yet
+from mcp_jail.core.policy import Constraint, ToolRule, Verdict
+from mcp_jail.core.rulebook import KeyPath
+from mcp_jail.core.spec import Mount, MountKind
+from mcp_jail.errors import ExitCode
+from mcp_jail.proxy.prepare import STAND_IN, Prepared, prepare
+
+EXAMPLE = """\
+  mcp-jail show filesystem
+  mcp-jail show filesystem -- mcp-server-filesystem ~/projects"""
+
+# What each wall holds. The kernel's column is true of every server; the proxy's of what is said.
+WALLS = (
+    ("files outside the table above do not exist", "which tools may be called"),
+    ("read only is read only", "with which arguments, where a rule says so"),
+    (
+        "no network, no name look-ups, no sockets of the host",
+        "which resources and prompts are read",
+    ),
+    (
+        "no process, memory or terminal of yours",
+        "sampling, elicitation: refused; roots: the policy's",
+    ),
+    ("only the environment named above", "what is no clean message of the protocol"),
+    (
+        "no new rights, no kernel interfaces beyond a list",
+        "a record of every call before it is made",
+    ),
+)
+
+_ORDER = (
+    MountKind.BIND_READ_WRITE,
+    MountKind.BIND_READ_ONLY,
+    MountKind.TMPFS,
+    MountKind.TMPFS_READ_ONLY,
+    MountKind.DATA,
+    MountKind.SYMLINK,
+    MountKind.PROC,
+    MountKind.DEV,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what names a policy, and the command where the policy does not."""
+    add_policy_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print the plan for a program")
+    parser.add_argument("command", nargs="*", metavar="-- COMMAND...", help="the server's command")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the plan; 4 when this machine cannot keep it."""
+    name, file = policy_of(arguments)
+    command = tuple(arguments.command)
+    prepared = prepare(name=name, policy_file=file, command=command, stand_in=True)
+    if arguments.json:
+        sys.stdout.write(as_json(prepared))
+    else:
+        for_people(prepared)
+    return ExitCode.JAIL if prepared.plan.gaps else ExitCode.OK
+
+
+def for_people(prepared: Prepared) -> None:
+    """The whole page."""
+    plan, policy = prepared.plan, prepared.policy
+    heading(policy.name)
+    is_stand_in = prepared.spec.command == STAND_IN
+    rows = [
+        ("policy", f"{prepared.judged.file.path} ({prepared.judged.file.kind.value})"),
+        ("command", "given by the client" if is_stand_in else " ".join(plan.command)),
+        ("directory", plan.cwd),
+        ("network", "none: no interface but the jail's own loopback, no name look-ups"),
+        ("environment", ", ".join(sorted(plan.env))),
+        ("audit", f"{prepared.audit} (arguments {policy.audit.arguments.value})"),
+    ]
+    table(("", ""), rows)
+    heading("What it sees, and why")
+    table(("", "path", "why"), [_mount(mount) for mount in _sorted(plan.mounts)])
+    heading("What it may be told to do")
+    table(("", "", "rule"), _rules(prepared))
+    heading("Which wall holds what")
+    table(("the kernel holds", "the proxy holds"), list(WALLS))
+    _warnings(prepared)
+
+
+def as_json(prepared: Prepared) -> str:
+    """The plan, the rules and what is wrong with them, for programs."""
+    plan = prepared.plan
+    shown: dict[str, Any] = {
+        "name": prepared.policy.name,
+        "policy": prepared.judged.file.path,
+        "policy_kind": prepared.judged.file.kind.value,
+        "command": list(plan.command),
+        "cwd": plan.cwd,
+        "network": "none",
+        "env": sorted(plan.env),
+        "audit": prepared.audit,
+        "mounts": [
+            {
+                "access": mount.kind.value,
+                "path": mount.destination,
+                "source": mount.source,
+                "why": mount.why,
+            }
+            for mount in plan.mounts
+        ],
+        "tools": msgspec.to_builtins(prepared.policy.tools),
+        "lints": [str(lint) for lint in prepared.lints],
+        "not_yet": list(not_yet()),
+        "gaps": [msgspec.to_builtins(gap) for gap in plan.gaps],
+    }
+    return msgspec.json.format(msgspec.json.encode(shown), indent=2).decode() + "\n"
+
+
+def _sorted(mounts: tuple[Mount, ...]) -> list[Mount]:
+    return sorted(mounts, key=lambda mount: (_ORDER.index(mount.kind), mount.destination))
+
+
+def _mount(mount: Mount) -> tuple[str, str, str]:
+    is_elsewhere = mount.source is not None and mount.source != mount.destination
+    path = f"{mount.destination} -> {mount.source}" if is_elsewhere else mount.destination
+    return mount.kind.value, path, mount.why
+
+
+def _rules(prepared: Prepared) -> list[tuple[str, str, str]]:
+    policy, places = prepared.policy, prepared.judged.places
+    rows: list[tuple[str, str, str]] = []
+    for kind in ("tools", "resources", "prompts"):
+        section = getattr(policy, kind)
+        for key, rule in section.rules.items():
+            path = (kind, "rules", key)
+            rows.append((_verdict(rule), f"{kind[:-1]} {key}", _where(places, path)))
+            if isinstance(rule, ToolRule):
+                rows += [
+                    (
+                        "",
+                        f"  {name}: {_constraint(constraint)}",
+                        _where(places, (*path, "args", name)),
+                    )
+                    for name, constraint in rule.args.items()
+                ]
+        rows.append(
+            (section.default.value, f"any other {kind[:-1]}", _where(places, (kind, "default")))
+        )
+    return rows
+
+
+def _verdict(rule: Verdict | ToolRule) -> str:
+    if isinstance(rule, Verdict):
+        return rule.value
+    return (
+        f"{rule.decision.value}, else {rule.otherwise.value}" if rule.args else rule.decision.value
+    )
+
+
+def _constraint(constraint: Constraint) -> str:
+    written = msgspec.to_builtins(constraint)
+    defaults = {"required": True}
+    return ", ".join(
+        f"{key} {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
+        for key, value in written.items()
+        if defaults.get(key) != value
+    )
+
+
+def _where(places: dict[KeyPath, Any], path: KeyPath) -> str:
+    return str(places[path]) if path in places else "built in"
+
+
+def _warnings(prepared: Prepared) -> None:
+    if prepared.lints:
+        heading("Worth a look")
+        for lint in prepared.lints:
+            bullet(
+                str(lint.place) + ": " + lint.message if lint.place else lint.message,
+                note=lint.hint,
+            )
+    heading("Not enforced yet")
+    bullet(", ".join(line.removeprefix("not yet: ").partition(" ")[0] for line in not_yet()))
+    bullet("an `ask` is a denial: nobody can be asked yet")
+    if prepared.plan.gaps:
+        heading("What this machine cannot keep; the server will not be started")
+        for gap in prepared.plan.gaps:
+            bullet(f"{gap.promise}: {gap.cause}", note=gap.cure)

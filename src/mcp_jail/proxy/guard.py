@@ -1,0 +1,137 @@
+"""One run from prepared values to an exit code, in an order that leaves nothing behind.
+
+The keeper first; then the audit, since a run that cannot be recorded is not started; then the jail,
+looked at from outside before the server is let go; then the loop; then the last entry.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from mcp_jail.core.audit import Chain
+from mcp_jail.core.redact import Redactor, arguments_digest, known_values
+from mcp_jail.core.session import Session
+from mcp_jail.errors import AuditError, ExitCode, JailBuildError
+from mcp_jail.proxy.entries import end_entry, start_entry
+from mcp_jail.proxy.loop import Cause, Ending, Loop
+from mcp_jail.proxy.patterns import fullmatch
+from mcp_jail.proxy.prepare import Prepared
+from mcp_jail.proxy.recorder import Recorder
+from mcp_jail.proxy.server import JailedServer
+from mcp_jail.proxy.stderr import ErrorStream
+from mcp_jail.sandbox import keeper as keepers
+from mcp_jail.sandbox.launch import launch
+from mcp_jail.sandbox.view import View
+from mcp_jail.store.journal import open_journal
+from mcp_jail.store.state_key import state_key
+
+# Random characters of an id of ours: 64 bits, drawn 256 ids at a time.
+_TAIL = 16
+
+# Keys sorted, so that the same arguments have the same digest in any order.
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+_CODES = {
+    Cause.CLIENT_CLOSED: ExitCode.OK,
+    Cause.SIGNAL: ExitCode.OK,
+    Cause.SERVER_GONE: ExitCode.NEGATIVE,
+    Cause.AUDIT_FAILED: ExitCode.AUDIT,
+    Cause.NOT_CONFINED: ExitCode.JAIL,
+}
+
+
+def guard(prepared: Prepared, *, client: tuple[int, int], errors: ErrorStream) -> ExitCode:
+    """Run a server in its jail until client or server end; JailBuildError, AuditError."""
+    keeper = keepers.start()
+    try:
+        journal = open_journal(prepared.audit)
+        chain = Chain(os.urandom(8).hex(), journal.anchor)
+        recorder = Recorder(chain, journal, _now_ms)
+        session = _session(prepared)
+        jail = launch(prepared.plan, keeper=keeper)
+    except BaseException:
+        keeper.close()
+        raise
+    try:
+        jail.verify()
+        entry = start_entry(
+            prepared.plan,
+            policy_file=prepared.judged.file.path,
+            policy_sha256=prepared.policy_sha256,
+        )
+        recorder.append([entry])
+        jail.go()
+        loop = Loop(
+            session, JailedServer(jail), recorder, errors, client=client, clock=time.monotonic
+        )
+        ending = loop.run()
+    finally:
+        jail.close()
+    return _ended(prepared, session, recorder, errors, ending)
+
+
+def _session(prepared: Prepared) -> Session:
+    known = known_values(prepared.spec.env, ())
+    key = state_key(prepared.judged.on_disk)
+    redactor = Redactor(mode=prepared.policy.audit.arguments, known=known, key=key)
+
+    def describe(arguments: dict[str, Any]) -> tuple[Raw | None, str]:
+        encoded = _encode(arguments)
+        return redactor.arguments(arguments, encoded), arguments_digest(key, encoded)
+
+    return Session(
+        prepared.judged.book,
+        View(prepared.plan, fullmatch),
+        fresh_id=_Ids(),
+        describe=describe,
+        roots=prepared.roots,
+    )
+
+
+def _ended(
+    prepared: Prepared,
+    session: Session,
+    recorder: Recorder,
+    errors: ErrorStream,
+    ending: Ending,
+) -> ExitCode:
+    cause = ending.cause
+    if cause is Cause.NOT_CONFINED:
+        raise JailBuildError(f"the server was stopped: {ending.detail}")
+    if cause is Cause.SERVER_GONE:
+        errors.tell(f"the server ended: {ending.how}")
+    try:
+        entry = end_entry(
+            prepared.plan, session.tally, cause=cause.value, how=ending.how, detail=ending.detail
+        )
+        recorder.append([entry])
+        recorder.close()
+    except AuditError as error:
+        if cause is not Cause.AUDIT_FAILED:
+            errors.tell(f"error: {error.message}")
+        return ExitCode.AUDIT
+    return _CODES[cause]
+
+
+class _Ids:
+    """Ids for the server's side: counted, so that a log can be read, with a tail nobody guesses."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._tails = ""
+
+    def __call__(self) -> str:
+        place = self._next % 256 * _TAIL
+        if place == 0:
+            self._tails = os.urandom(256 * _TAIL // 2).hex()
+        self._next += 1
+        return f"{self._next}-{self._tails[place : place + _TAIL]}"
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,197 @@
+"""From a policy's name to all values of a run: policy, rulebook, plan. Starts and writes nothing.
+
+`run` carries out what this gives, `show` prints it and `check` asks its rulebook, so what is shown
+is what is done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import msgspec
+
+from mcp_jail.config import load
+from mcp_jail.config.jailspec import jail_spec
+from mcp_jail.config.lint import Lint, lint
+from mcp_jail.core.decide import Rulebook, compile_rules
+from mcp_jail.core.paths import expand_home
+from mcp_jail.core.policy import Home, Policy
+from mcp_jail.core.rulebook import KeyPath
+from mcp_jail.core.sha256 import sha256
+from mcp_jail.core.spec import JailSpec, Plan
+from mcp_jail.errors import LaunchMismatchError, Place, UsageError
+from mcp_jail.sandbox.build import build
+from mcp_jail.sandbox.protected import Ours
+from mcp_jail.store.places import Places, find_places, home_folder
+from mcp_jail.store.policies import PolicyFile, find_policy, read_policy
+
+# The command of a jail that is only looked at.
+STAND_IN = ("/usr/bin/env", "true")
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A policy as it was read: its file, its values, its rules; enough to judge a call."""
+
+    file: PolicyFile
+    policy: Policy
+    places: dict[KeyPath, Place]
+    book: Rulebook
+    on_disk: Places
+    home: str
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """A judged policy with the jail of one command."""
+
+    judged: Judged
+    spec: JailSpec
+    plan: Plan
+    lints: tuple[Lint, ...]
+    audit: str  # path of the audit file
+
+    @property
+    def policy(self) -> Policy:
+        """The policy's values."""
+        return self.judged.policy
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The directories a server may be told of: those the policy shares, nothing of ours."""
+        files = self.policy.filesystem
+        named = (*files.read_write, *files.read_only)
+        paths = (expand_home(path, self.judged.home) for path in named)
+        return tuple(dict.fromkeys(path for path in paths if path is not None))
+
+    @property
+    def policy_sha256(self) -> str:
+        """The digest of the policy's text as it was read."""
+        return sha256(self.judged.file.text.encode()).hexdigest()
+
+
+def judge(
+    *, name: str | None, policy_file: str | None, environ: Mapping[str, str] | None = None
+) -> Judged:
+    """Find, read and compile a policy; UsageError, PolicyError."""
+    environ = os.environ if environ is None else environ
+    on_disk = find_places(environ)
+    file = (
+        read_policy(on_disk, policy_file)
+        if policy_file is not None
+        else find_policy(on_disk, name or "")
+    )
+    loaded = load(file.text, _shown(file.path))
+    policy = loaded.policy
+    if name is not None and policy.name != name:
+        raise UsageError(
+            f"policy file '{file.path}' names itself '{policy.name}', expected '{name}'",
+            hint=f"write name: {name}, or rename the file",
+        )
+    home = home_folder(environ)
+    book = compile_rules(policy, loaded.places, home=home, cwd=_declared_cwd(policy, home))
+    return Judged(file, policy, loaded.places, book, on_disk, home)
+
+
+def prepare(
+    *,
+    name: str | None,
+    policy_file: str | None,
+    command: tuple[str, ...],
+    environ: Mapping[str, str] | None = None,
+    client_cwd: str | None = None,
+    stand_in: bool = False,
+) -> Prepared:
+    """All values of a run; raises the errors of `judge`, LaunchMismatchError, JailBuildError.
+
+    With `stand_in`, a jail without a command is planned around one that does nothing, for those
+    who only look at it.
+    """
+    environ = os.environ if environ is None else environ
+    judged = judge(name=name, policy_file=policy_file, environ=environ)
+    policy, home = judged.policy, judged.home
+    spec = jail_spec(
+        policy,
+        _command(policy, command, home, stand_in=stand_in),
+        home=home,
+        environ=environ,
+        client_cwd=os.getcwd() if client_cwd is None else client_cwd,
+    )
+    if policy.filesystem.home is Home.KEEP:
+        spec = msgspec.structs.replace(spec, keep_home=kept_home(judged))
+    audit = _audit_path(judged)
+    plan = build(spec, _ours(judged, audit), environ=environ)
+    return Prepared(judged, spec, plan, lint(policy, judged.places, spec), audit)
+
+
+def kept_home(judged: Judged) -> str:
+    """The directory that is HOME inside when the policy keeps it; made by `run`."""
+    data = os.path.dirname(judged.on_disk.packages)
+    return os.path.join(data, "homes", judged.policy.name)
+
+
+def _command(
+    policy: Policy, given: tuple[str, ...], home: str, *, stand_in: bool
+) -> tuple[str, ...]:
+    """The server's command; given by the client and named by the policy, they must be the same."""
+    named = () if policy.server is None else policy.server.command
+    if given and named and _spelled_out(given, home) != _spelled_out(named, home):
+        raise LaunchMismatchError(
+            f"the client starts {_line(given)}, the policy '{policy.name}' is for {_line(named)}",
+            hint="if you changed it yourself, change server.command in the policy to match",
+        )
+    if not given and not named:
+        if stand_in:
+            return STAND_IN
+        raise UsageError(
+            f"nothing to start: policy '{policy.name}' names no server.command",
+            hint=f"mcp-jail run {policy.name} -- COMMAND...",
+        )
+    return given or _spelled_out(named, home)
+
+
+def _spelled_out(command: tuple[str, ...], home: str) -> tuple[str, ...]:
+    """A command with `~` of its words expanded, which no shell does for a client."""
+    return tuple(
+        home + word[1:] if word == "~" or word.startswith("~/") else word for word in command
+    )
+
+
+def _line(command: tuple[str, ...]) -> str:
+    return " ".join(
+        word if word.isprintable() and len(word.split()) == 1 else repr(word) for word in command
+    )
+
+
+def _declared_cwd(policy: Policy, home: str) -> str | None:
+    if policy.server is None or policy.server.cwd is None:
+        return None
+    return expand_home(policy.server.cwd, home)
+
+
+def _audit_path(judged: Judged) -> str:
+    path = judged.policy.audit.path
+    if path is None:
+        return judged.on_disk.audit(judged.policy.name)
+    expanded = expand_home(path, judged.home)
+    if expanded is None:
+        raise UsageError(f"audit.path '{path}' is neither absolute nor begins with ~/")
+    return expanded
+
+
+def _ours(judged: Judged, audit: str) -> tuple[Ours, ...]:
+    """What no server may write, and what it may not even see."""
+    places = judged.on_disk
+    return (
+        Ours(path=os.path.dirname(places.policies), what="mcp-jail's policies", mask=True),
+        Ours(path=places.state, what="mcp-jail's audit, locks and state", mask=True),
+        Ours(path=places.packages, what="mcp-jail's packages"),
+        Ours(path=places.runtime, what="mcp-jail's running jails", mask=True),
+        Ours(path=judged.file.path, what="the policy itself"),
+        Ours(path=audit, what="the audit file"),
+    )
+
+
+def _shown(path: str) -> str:
+    """A path as problems name it: relative to where the person is, if that is shorter."""
+    relative = os.path.relpath(path)
+    return relative if not relative.startswith("..") else path

@@ -1,0 +1,231 @@
+"""`mcp-jail run` with a real server in a real jail: what the policy forbids does not happen."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from driver import ERAS, MCP_JAIL, PYTHON, SERVERS, Home, command, started
+from mcp_jail.cli.run import loader_variables, parse
+from mcp_jail.errors import UsageError
+
+POLICY = """\
+filesystem:
+  read_only: [~/projects]
+  read_write: [~/projects/scratch]
+tools:
+  default: ask
+  rules:
+    "read_*": allow
+    "list_*": allow
+    echo: allow
+    "delete_*": deny
+    write_file: {decision: allow, args: {path: {under: [~/projects/scratch]}}}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path)
+    made.write_policy(POLICY)
+    return made
+
+
+def text(result: dict[str, object]) -> str:
+    content = result["content"]
+    assert isinstance(content, list)
+    return str(content[0]["text"])
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_jailed_server_serves_what_the_policy_allows(home: Home, era: str) -> None:
+    with started(home, "run", "fs", *command("echo.py"), era=era) as client:
+        client.open()
+        tools = client.request("tools/list")["result"]["tools"]
+        assert "read_file" in {tool["name"] for tool in tools}
+        assert "delete_file" not in {tool["name"] for tool in tools}
+        read = client.call("read_file", path=str(home.projects / "readme.txt"))
+        assert text(read) == "hello from inside\n"
+        written = home.scratch / "new.txt"
+        assert not client.call("write_file", path=str(written), content="x").get("isError")
+        assert written.read_text() == "x"
+        assert client.close() == 0
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_kernel_refuses_what_no_rule_speaks_of(home: Home, era: str) -> None:
+    with started(home, "run", "fs", *command("echo.py"), era=era) as client:
+        client.open()
+        result = client.call("read_file", path=str(home.secret))
+        assert result["isError"] is True
+        assert "CANARY" not in str(result)
+        assert "No such file" in text(result)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_policy_refuses_where_a_rule_says_so_and_names_what_did_not_hold(
+    home: Home, era: str
+) -> None:
+    with started(home, "run", "fs", *command("echo.py"), era=era) as client:
+        client.open()
+        outside = home.projects / "outside.txt"
+        result = client.call("write_file", path=str(outside), content="x")
+        assert result["isError"] is True
+        assert "must lie under ~/projects/scratch" in text(result)
+        assert ("resultType" in result) == (era == "modern")
+        assert not outside.exists()
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("tool", ["delete_file", "no_such_tool", "add"])
+def test_denied_unknown_and_to_be_asked_tools_never_reach_the_server(
+    home: Home, tool: str, era: str
+) -> None:
+    log = home.scratch / "log"
+    with started(home, "run", "fs", *command("echo.py", "--log", str(log)), era=era) as client:
+        client.open()
+        victim = home.scratch / "victim"
+        victim.write_text("still here")
+        assert client.call(tool, path=str(victim))["isError"] is True
+        assert victim.exists()
+        client.close()
+    assert tool not in log.read_text()
+
+
+def test_every_call_is_in_the_audit_with_verdict_and_rule(home: Home) -> None:
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        client.open()
+        client.call("read_file", path=str(home.projects / "readme.txt"))
+        client.call("delete_file", path="/x")
+        client.call("read_file", path="/nowhere")
+        client.close()
+    entries = home.audit()
+    kinds = [(e["kind"], e.get("verdict"), e.get("rule"), e.get("is_error")) for e in entries]
+    assert kinds == [
+        ("start", None, None, None),
+        ("call", "allow", "tools.rules.read_*", None),
+        ("result", None, None, None),
+        ("call", "deny", "tools.rules.delete_*", None),
+        ("call", "allow", "tools.rules.read_*", None),
+        ("result", None, None, True),
+        ("end", None, None, None),
+    ]
+    assert entries[1]["where"].endswith("fs.yaml:8:5")
+    assert entries[0]["detail"]["network"] == "none"
+    assert entries[-1]["detail"]["calls"] == 3
+
+
+def test_the_server_has_no_network_and_none_of_our_environment(home: Home) -> None:
+    env = home.environ(SECRET_TOKEN="do-not-show")
+    with started(home, "run", "fs", *command("echo.py"), env=env) as client:
+        client.open()
+        assert "SECRET_TOKEN" not in text(client.call("read_file", path="/proc/self/environ"))
+        interfaces = text(client.call("read_file", path="/proc/net/dev"))
+        names = [line.partition(":")[0].strip() for line in interfaces.splitlines()[2:]]
+        assert names == ["lo"]
+
+
+def test_a_server_without_the_policys_command_is_not_started(home: Home) -> None:
+    home.write_policy(POLICY + "server: {command: [/usr/bin/true]}\n")
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        assert client.wait() == 3
+        assert b"/usr/bin/true" in client.stderr
+
+
+def test_the_policy_may_name_the_command(home: Home) -> None:
+    words = [PYTHON, "-I", "-S", str(SERVERS / "echo.py")]
+    home.write_policy(POLICY + f"server: {{command: {words}}}\n".replace("'", '"'))
+    with started(home, "run", "fs") as client:
+        client.open()
+        assert client.close() == 0
+
+
+def test_no_policy_no_server(home: Home) -> None:
+    with started(home, "run", "other", *command("echo.py")) as client:
+        assert client.wait() == 2
+        assert b'no policy named "other"' in client.stderr
+        assert b"hint:" in client.stderr
+
+
+def test_a_malformed_policy_starts_nothing_and_tells_all_its_problems(home: Home) -> None:
+    home.write_policy("tools:\n  default: alow\n  rulez: {}\nnetwork: {mode: some}\n")
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        assert client.wait() == 2
+        told = client.stderr.decode()
+    for part in ("fs.yaml:3:12", "alow", "rulez", "some", "^"):
+        assert part in told
+
+
+def test_a_missing_directory_is_told_and_nothing_is_started(home: Home) -> None:
+    home.write_policy("filesystem: {read_only: [~/gone, ~/gone-too]}\n")
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        assert client.wait() == 4
+        assert b"gone" in client.stderr
+        assert b"gone-too" in client.stderr
+
+
+def test_nothing_but_the_protocol_is_on_stdout(home: Home) -> None:
+    home.write_policy(POLICY + "env: {pass: [LD_PRELOAD]}\n")  # a lint, said at the start
+    with started(home, "run", "fs", *command("flood.py", "stderr", "1")) as client:
+        client.open()
+        number = client.ask("tools/call", name="echo", arguments={"text": "x"})
+        client.ask("tools/call", name="delete_file", arguments={})
+        while client.read().get("id") != number:
+            pass
+        assert client.close() == 0
+        assert b"[fs] noise" in client.stderr
+        assert b"mcp-jail: warning: " in client.stderr
+        assert b"mcp-jail: denied tools/call" in client.stderr
+
+
+def test_variables_that_load_code_are_gone_before_anything_is_started(home: Home) -> None:
+    evil = home.path / "evil"
+    evil.mkdir()
+    ran = home.path / "ran"
+    (evil / "msgspec.py").write_text(f"open({str(ran)!r}, 'w')\nraise SystemExit(9)\n")
+    env = home.environ(PYTHONPATH=str(evil), NODE_OPTIONS="--require=/x")
+    with started(home, "run", "fs", *command("echo.py"), env=env) as client:
+        client.open()
+        assert client.close() == 0
+        assert b"NODE_OPTIONS, PYTHONPATH would run code" in client.stderr
+    assert not ran.exists()
+
+
+def test_loader_variables_are_known_and_harmless_ones_are_left() -> None:
+    environ = dict.fromkeys(
+        ["LD_PRELOAD", "PYTHONSTARTUP", "DYLD_X", "GCONV_PATH", "PATH", "PYTHONUNBUFFERED"], "x"
+    )
+    assert loader_variables(environ) == ["DYLD_X", "GCONV_PATH", "LD_PRELOAD", "PYTHONSTARTUP"]
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        (["fs"], ("fs", None, ())),
+        (["fs", "--", "a", "--", "b"], ("fs", None, ("a", "--", "b"))),
+        (["--policy", "f.yaml", "--", "a"], (None, "f.yaml", ("a",))),
+        (["--policy=f.yaml"], (None, "f.yaml", ())),
+    ],
+)
+def test_a_run_line_is_read(line: list[str], read: tuple[object, ...]) -> None:
+    assert parse(line) == read
+
+
+@pytest.mark.parametrize(
+    "line", [[], ["--"], ["fs", "--"], ["fs", "a"], ["--policy"], ["--bad", "fs"], ["-x"]], ids=repr
+)
+def test_a_run_line_that_means_nothing_is_refused(line: list[str]) -> None:
+    with pytest.raises(UsageError):
+        parse(line)
+
+
+def test_run_has_a_help_with_an_example() -> None:
+    said = subprocess.run([MCP_JAIL, "run", "--help"], capture_output=True, check=True, text=True)
+    assert "Example" in said.stdout
+
+
+def test_a_client_that_says_nothing_and_closes_ends_the_run_cleanly(home: Home) -> None:
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        assert client.close() == 0

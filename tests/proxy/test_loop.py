@@ -1,0 +1,237 @@
+"""The life of a run: whoever closes, hangs, floods or dies, all ends soon and nothing is left."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from driver import ERAS, Home, command, processes_with, started, wait_until
+
+POLICY = """\
+filesystem: {read_write: [~/projects/scratch]}
+tools: {default: allow}
+"""
+
+STOPS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path)
+    made.write_policy(POLICY)
+    return made
+
+
+def is_free(lock: Path) -> bool:
+    """Whether nobody holds the lock any more: whoever did is gone."""
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def nothing_left(home: Home) -> bool:
+    """Whether no process of ours or of the jail knows this home any more."""
+    return not processes_with(str(home.path))
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_ends_everything(home: Home, number: signal.Signals, era: str) -> None:
+    with started(home, "run", "fs", *command("echo.py", str(home.path)), era=era) as client:
+        client.open()
+        client.process.send_signal(number)
+        assert client.wait() == 0
+    wait_until(lambda: nothing_left(home))
+    assert home.audit()[-1]["reason"] == "a signal"
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_stubborn_server_ends_too(home: Home, number: signal.Signals) -> None:
+    marked = command("hang.py", "stubborn", str(home.path))
+    with started(home, "run", "fs", *marked) as client:
+        client.open()
+        client.process.send_signal(number)
+        assert client.wait() == 0
+    wait_until(lambda: nothing_left(home))
+    assert home.audit()[-1]["detail"]["server"] == "killed by SIGKILL"
+
+
+def test_a_client_that_closes_ends_a_stubborn_server(home: Home) -> None:
+    with started(home, "run", "fs", *command("hang.py", "stubborn", str(home.path))) as client:
+        client.open()
+        assert client.close() == 0
+    wait_until(lambda: nothing_left(home))
+
+
+@pytest.mark.parametrize("keep", [[], ["keep"]], ids=["silent", "holding the streams"])
+def test_what_a_server_leaves_behind_ends_with_it(home: Home, keep: list[str]) -> None:
+    lock = home.scratch / "lock"
+    with started(home, "run", "fs", *command("forks.py", str(lock), *keep)) as client:
+        client.open()
+        client.call("echo", text="x")
+        assert not is_free(lock)
+        assert client.close() == 0
+    wait_until(lambda: is_free(lock))
+
+
+def test_kill_9_of_the_guard_leaves_nothing(home: Home) -> None:
+    lock = home.scratch / "lock"
+    with started(home, "run", "fs", *command("forks.py", str(lock), "keep")) as client:
+        client.open()
+        client.call("echo", text="x")
+        client.process.kill()
+        wait_until(lambda: is_free(lock))
+        wait_until(lambda: not processes_with(str(lock)))
+
+
+def test_kill_9_of_everything_in_the_clients_group_leaves_nothing(home: Home) -> None:
+    lock = home.scratch / "lock"
+    with started(home, "run", "fs", *command("forks.py", str(lock), "keep")) as client:
+        client.open()
+        client.call("echo", text="x")
+        os.killpg(client.process.pid, signal.SIGKILL)
+        wait_until(lambda: is_free(lock))
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("status", ["7", "kill"])
+def test_a_call_in_flight_gets_an_error_when_the_server_dies(
+    home: Home, status: str, era: str
+) -> None:
+    with started(home, "run", "fs", *command("dies.py", status), era=era) as client:
+        client.open()
+        answer = client.request("tools/call", name="echo", arguments={"text": "x"})
+        assert answer["error"]["code"] == 5030
+        assert client.wait() == 1
+        how = "killed by SIGKILL" if status == "kill" else "exit status 7"
+        assert how in answer["error"]["message"]
+        assert how.encode() in client.stderr
+    end = home.audit()[-1]
+    assert (end["kind"], end["detail"]["server"]) == ("end", how)
+
+
+def test_half_an_answer_of_a_dying_server_is_no_answer(home: Home) -> None:
+    with started(home, "run", "fs", *command("dies.py", "7", "half")) as client:
+        client.open()
+        answer = client.request("tools/call", name="echo", arguments={"text": "x"})
+        assert answer["error"]["code"] == 5030
+
+
+def test_a_server_that_ends_at_once_is_told(home: Home) -> None:
+    with started(home, "run", "fs", *command("dies.py", "3", "start")) as client:
+        answer = client.open()
+        assert answer["error"]["code"] == 5030
+        assert client.wait() == 1
+
+
+def test_a_command_that_is_no_program_is_told(home: Home) -> None:
+    with started(home, "run", "fs", "--", "no-such-server") as client:
+        assert client.wait() == 2
+        assert b"no-such-server" in client.stderr
+
+
+@pytest.mark.parametrize("stream", ["stderr", "stderr-line", "notifications"])
+def test_a_flood_of_the_server_blocks_nothing(home: Home, stream: str) -> None:
+    with started(home, "run", "fs", *command("flood.py", stream, "16")) as client:
+        client.open()
+        result = client.call("echo", text="x")
+        assert "x" in str(result)
+        assert client.close() == 0
+        assert len(client.stderr) < 16 << 20
+
+
+def test_a_client_that_does_not_read_stops_the_server_and_not_us(home: Home) -> None:
+    with started(home, "run", "fs", *command("flood.py", "notifications", "64")) as client:
+        client.open()
+        number = client.ask("tools/call", name="echo", arguments={"text": "x"})
+        before = resident(client.process.pid)
+        wait_until(lambda: is_blocked_on_a_pipe(client.process.pid))
+        assert resident(client.process.pid) - before < 24 << 20
+        assert "x" in str(client.answer(number))
+
+
+def test_a_server_that_does_not_read_does_not_stop_its_own_answers(home: Home) -> None:
+    with started(home, "run", "fs", *command("slowread.py")) as client:
+        client.open()
+        client.ask("tools/call", name="echo", arguments={"text": "x"})
+        line = json.dumps(
+            {"jsonrpc": "2.0", "id": "n", "method": "ping", "params": {"_meta": {"x": "y" * 9000}}}
+        )
+        writer = threading.Thread(target=write_much, args=(client.write, line), daemon=True)
+        writer.start()
+        wait_until(lambda: is_blocked_on_a_pipe(client.process.pid))
+        assert resident(client.process.pid) < 120 << 20
+        client.process.send_signal(signal.SIGTERM)
+        assert client.wait() == 0
+        writer.join()
+
+
+def test_sixteen_mebibytes_pass_whole(home: Home) -> None:
+    big = home.scratch / "big"
+    big.write_text("0123456789abcdef" * (1 << 20))
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        client.open()
+        assert str(big.read_text()) in str(client.call("read_file", path=str(big)))
+
+
+def test_an_audit_that_cannot_be_written_stops_calls_with_an_error(home: Home) -> None:
+    home.write_policy(POLICY + "audit: {path: /dev/full}\n")
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        assert client.wait() == 5
+        assert b"/dev/full" in client.stderr
+
+
+def test_an_audit_that_fills_up_stops_calls_and_nothing_is_forwarded(home: Home) -> None:
+    log = home.scratch / "log"
+    with started(
+        home, "run", "fs", *command("echo.py", "--log", str(log)), limit_files=24 * 1024
+    ) as client:
+        client.open()
+        seen_error = None
+        for number in range(400):
+            answer = client.request("tools/call", name="echo", arguments={"text": f"n{number}."})
+            if "error" in answer:
+                seen_error = number
+                break
+        assert seen_error is not None
+        assert "audit" in answer["error"]["message"]
+        assert client.wait() == 5
+    assert f"n{seen_error}." not in log.read_text()
+    assert f"n{seen_error - 1}." in log.read_text()
+
+
+def write_much(write: object, line: str) -> None:
+    """Write until the other side is gone."""
+    assert callable(write)
+    try:
+        for number in range(20_000):
+            write(line.replace('"n"', str(number + 1000)).encode() + b"\n")
+    except (BrokenPipeError, ValueError):
+        return
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory a process has."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def is_blocked_on_a_pipe(pid: int) -> bool:
+    """Whether a process sleeps in poll and its processor time stands still."""
+
+    def ticks() -> tuple[str, ...]:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (*fields[11:13], fields[0])
+
+    before = ticks()
+    threading.Event().wait(0.3)
+    return ticks() == before and before[2] == "S"
