@@ -198,6 +198,7 @@ class _Watch:
     def end(self) -> None:
         """Kill what is left, tell how it ended, take the run's files away."""
         status = self.reap()
+        self.last_words()
         for path in self.leftovers:
             try:
                 os.unlink(path)
@@ -207,6 +208,17 @@ class _Watch:
             self.channel.send(b"ended\0%d" % status)
         except OSError:
             return  # nobody is left to be told
+
+    def last_words(self) -> None:
+        """Files the guard named just before it died. Nothing is started any more."""
+        self.channel.setblocking(False)  # noqa: FBT003  # the standard library's own argument
+        try:
+            while request := self.channel.recv(MESSAGE_LIMIT):
+                kind, _, rest = request.partition(b"\0")
+                if kind == b"forget":
+                    self.leftovers.append(rest)
+        except OSError:
+            return
 
     def reap(self) -> int:
         """Kill and reap every process below us until there is none; bwrap's wait status."""
