@@ -37,7 +37,7 @@ def build(
         home=host.home,
         account_home=host.account_home,
     )
-    looks = look(spec, tools, guarded, (host.home, inside_home(host)))
+    looks = look(spec, tools, guarded, home=inside_home(host), uid=host.uid)
     return plan(spec, host, tools, guarded, looks)
 
 

@@ -20,37 +20,25 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from mcp_jail.core.spec import Mount, MountKind, Plan, Value
+from mcp_jail.core.spec import MountKind, Plan
 from mcp_jail.errors import JailBuildError
 from mcp_jail.sandbox import keeper as keepers
 from mcp_jail.sandbox.bwrap import Descriptors, arguments, encode
+from mcp_jail.sandbox.outside import (
+    ServerStatus,
+    check_binds,
+    check_interfaces,
+    check_namespaces,
+    children,
+    inside_number,
+    read_status,
+)
 
 PIPE_SIZE: Final = 1 << 20  # bytes; what an ordinary user may ask for (/proc/sys/fs/pipe-max-size)
 SETUP_DEADLINE: Final = 10.0  # seconds bwrap may take; it needs 5 to 10 ms on an idle machine
 NAP: Final = 0.0003  # seconds between two looks
-NAMESPACES: Final = ("user", "mnt", "pid", "ipc", "uts", "net")
-FILTER_MODE: Final = 2  # SECCOMP_MODE_FILTER
 SERVER_NUMBER: Final = 2  # in its PID namespace: bwrap is 1 and forks the server first
 FIRST_DATA: Final = 7  # the child's descriptors: 0-2 stdio, 3 options, 4 filter, 5 info, 6 block
-
-
-class ServerStatus(Value, frozen=True):
-    """What /proc/PID/status says of the running server."""
-
-    pid: int
-    no_new_privs: bool
-    seccomp: int  # 2 = a filter is on
-    effective: int  # capability sets as bit masks
-    bounding: int
-
-    @property
-    def held(self) -> bool:
-        """No new privileges, a filter on, not one capability."""
-        return (
-            self.no_new_privs
-            and self.seccomp == FILTER_MODE
-            and not (self.effective | self.bounding)
-        )
 
 
 class Jail:
@@ -87,9 +75,9 @@ class Jail:
         """Wait until the jail is built and look at it from outside; JailBuildError ends it."""
         try:
             self._wait_for_setup()
-            _check_namespaces(self.init_pid)
-            _check_interfaces(self.init_pid)
-            _check_binds(self.init_pid, self.plan.mounts)
+            check_namespaces(self.init_pid)
+            check_interfaces(self.init_pid)
+            check_binds(self.init_pid, self.plan.mounts)
         except BaseException:
             self.close()
             raise
@@ -104,8 +92,8 @@ class Jail:
     def server_pid(self) -> int:
         """The host's number of the server; waits for it. JailBuildError when it is gone."""
         for _ in self._until_deadline("the server did not start"):
-            for pid in _children(self.init_pid):
-                if _inside_number(pid) == SERVER_NUMBER:
+            for pid in children(self.init_pid):
+                if inside_number(pid) == SERVER_NUMBER:
                     return pid
         raise AssertionError
 
@@ -260,86 +248,6 @@ def _memory(content: bytes) -> int:
 def _close_all(fds: Iterable[int]) -> None:
     for fd in fds:
         os.close(fd)
-
-
-def read_status(pid: int) -> ServerStatus | None:
-    """What the kernel says of a process, None when it is gone."""
-    try:
-        with open(f"/proc/{pid}/status", "rb") as file:
-            text = file.read()
-    except OSError:
-        return None
-
-    def number(name: bytes, base: int) -> int:
-        found = re.search(rb"^" + name + rb":\s*([0-9a-fA-F]+)", text, re.MULTILINE)
-        return int(found[1], base) if found else -1
-
-    return ServerStatus(
-        pid=pid,
-        no_new_privs=number(b"NoNewPrivs", 10) == 1,
-        seccomp=number(b"Seccomp", 10),
-        effective=number(b"CapEff", 16),
-        bounding=number(b"CapBnd", 16),
-    )
-
-
-def _children(parent: int) -> list[int]:
-    """The host's numbers of a process's children, by the kernel's list or by asking everyone."""
-    try:
-        with open(f"/proc/{parent}/task/{parent}/children", "rb") as file:
-            return [int(number) for number in file.read().split()]
-    except OSError:  # a kernel without CONFIG_PROC_CHILDREN, or a process that is gone
-        return [int(name) for name in os.listdir("/proc") if _parent(name) == parent]
-
-
-def _parent(name: str) -> int | None:
-    if not name.isdigit():
-        return None
-    try:
-        with open(f"/proc/{name}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[1])
-    except OSError:
-        return None
-
-
-def _inside_number(pid: int) -> int | None:
-    """The process's number in its own PID namespace."""
-    try:
-        with open(f"/proc/{pid}/status", "rb") as file:
-            found = re.search(rb"^NSpid:.*?(\d+)$", file.read(), re.MULTILINE)
-    except OSError:
-        return None
-    return int(found[1]) if found else None
-
-
-def _check_namespaces(pid: int) -> None:
-    for name in NAMESPACES:
-        ours, theirs = os.stat(f"/proc/self/ns/{name}"), os.stat(f"/proc/{pid}/ns/{name}")
-        if ours.st_ino == theirs.st_ino:
-            raise JailBuildError(f"the jail shares the host's '{name}' namespace")
-
-
-def _check_interfaces(pid: int) -> None:
-    """/proc/PID/net is that process's own network namespace, so no entering is needed."""
-    with open(f"/proc/{pid}/net/dev", encoding="ascii", errors="replace") as file:
-        names = [line.partition(":")[0].strip() for line in file.readlines()[2:]]
-    if names != ["lo"]:
-        raise JailBuildError(f"the jail's network has interfaces beside lo: {', '.join(names)}")
-
-
-def _check_binds(pid: int, mounts: tuple[Mount, ...]) -> None:
-    """Each bind is what was judged, also if somebody swapped a directory in between (race)."""
-    for mount in mounts:
-        if mount.identity is None:
-            continue
-        try:
-            seen = os.stat(f"/proc/{pid}/root{mount.destination}", follow_symlinks=False)
-        except OSError as error:
-            raise JailBuildError(f"'{mount.destination}' is not in the jail: {error}") from error
-        if (seen.st_dev, seen.st_ino) != mount.identity:
-            raise JailBuildError(
-                f"'{mount.destination}' was replaced while the jail was being built"
-            )
 
 
 _CURES: Final = (

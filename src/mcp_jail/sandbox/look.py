@@ -8,6 +8,7 @@ from typing import Final
 
 from mcp_jail.core.spec import JailSpec, Value
 from mcp_jail.sandbox.protected import (
+    COMMANDING_SOCKETS,
     CREDENTIAL_DIRECTORIES,
     CREDENTIAL_FILES,
     SOCKET_DIRECTORIES,
@@ -15,31 +16,9 @@ from mcp_jail.sandbox.protected import (
     below_home,
     lies_in,
 )
+from mcp_jail.sandbox.system import System, look_at_system
 from mcp_jail.sandbox.toolchain import Toolchain
 from mcp_jail.sandbox.walk import Kind, Seen, see
-
-SYSTEM_DIRECTORIES: Final = (
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
-)  # fmt: skip
-
-# What programs read of /etc without any secret in it: no /etc/ssl/private, no /etc/pki/*/private.
-ETC: Final = (
-    "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs",
-    "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust", "crypto-policies",
-    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone",
-    "mime.types", "magic", "protocols", "services", "os-release", "lsb-release",
-    "debian_version", "fonts", "nodejs", "perl", "python", "php", "ImageMagick-6",
-    "ImageMagick-7", "vulkan", "glvnd", "locale.alias", "locale.conf", "static",
-)  # fmt: skip
-ETC_PREFIXES: Final = ("java", "python3")
-
-# As container runtimes have it: what root could write or read there without any capability
-# (a sysctl asks for the user id, not for a capability), for every user alike.
-PROC_READ_ONLY: Final = ("bus", "fs", "irq", "sys", "sysrq-trigger")
-PROC_HIDDEN: Final = (
-    "acpi", "asound", "scsi", "kcore", "keys", "latency_stats", "timer_list", "timer_stats",
-    "sched_debug", "kpagecount", "kpageflags", "kpagecgroup", "kmsg", "mtrr",
-)  # fmt: skip
 
 HOME_SIGNS: Final = (".bashrc", ".bash_history", ".profile", ".ssh", ".zshrc", ".gnupg")
 
@@ -47,42 +26,28 @@ HOME_SIGNS: Final = (".bashrc", ".bash_history", ".profile", ".ssh", ".zshrc", "
 class Looks(Value, frozen=True):
     """All that a plan knows of the file system."""
 
-    seen: dict[str, Seen]  # by the path as it was given: shares, homes, cwd, executable
+    system: System
+    seen: dict[str, Seen]  # by the path as it was given: shares, homes, cwd, programs
     ours: dict[str, Seen]
-    credentials: tuple[Seen, ...]  # those that exist, directories and files
-    system: tuple[Seen, ...]  # /usr and its merged companions, as links where they are links
-    etc: tuple[Seen, ...]
-    proc_read_only: tuple[Seen, ...]
-    proc_hidden: tuple[Seen, ...]
+    credentials: tuple[Seen, ...]  # those that exist below a share, directories and files
+    sockets: tuple[Seen, ...]  # those that command the host and lie in a share
+    home_links: tuple[str, ...]  # links in a kept home where a mount would have to go
 
 
-def look(spec: JailSpec, toolchain: Toolchain, guarded: Guarded, homes: tuple[str, ...]) -> Looks:
-    """Look at everything the plan of this spec depends on."""
-    paths = [share.path for share in (*spec.shares, *toolchain.shares)]
-    paths += [path for path in (spec.cwd, spec.keep_home, toolchain.executable, *homes) if path]
-    seen = {path: see(path) for path in paths}
-    roots = [s.real for s in seen.values() if s.kind is Kind.DIRECTORY and s.path not in homes]
+def look(spec: JailSpec, toolchain: Toolchain, guarded: Guarded, *, home: str, uid: int) -> Looks:
+    """Look at everything the plan of this spec depends on; `home` as it is spelled inside."""
+    shares = [share.path for share in (*spec.shares, *toolchain.shares)]
+    others = [spec.cwd, spec.keep_home, home, *guarded.homes, *toolchain.programs]
+    seen = {path: see(path) for path in dict.fromkeys((*shares, *others)) if path}
+    roots = [seen[path].real for path in shares if seen[path].kind is Kind.DIRECTORY]
     return Looks(
+        system=look_at_system(uid),
         seen=seen,
         ours={ours.path: see(ours.path) for ours in guarded.ours},
         credentials=tuple(_credentials(guarded.homes, roots)),
-        system=tuple(_existing(SYSTEM_DIRECTORIES)),
-        etc=tuple(_existing(f"/etc/{name}" for name in _etc_names())),
-        proc_read_only=tuple(_existing(f"/proc/{name}" for name in PROC_READ_ONLY)),
-        proc_hidden=tuple(_existing(f"/proc/{name}" for name in PROC_HIDDEN)),
+        sockets=tuple(_sockets(roots)),
+        home_links=tuple(_home_links(spec.keep_home, seen[home].real, [*roots])),
     )
-
-
-def _existing(paths: Iterable[str]) -> Iterable[Seen]:
-    return (seen for seen in map(see, paths) if seen.kind is not Kind.MISSING)
-
-
-def _etc_names() -> list[str]:
-    try:
-        listed = os.listdir("/etc")
-    except OSError:
-        listed = []
-    return [*ETC, *sorted(name for name in listed if name.startswith(ETC_PREFIXES))]
 
 
 def _credentials(homes: Iterable[str], roots: list[str]) -> Iterable[Seen]:
@@ -101,3 +66,28 @@ def _credentials(homes: Iterable[str], roots: list[str]) -> Iterable[Seen]:
 
 def _looks_like_a_home(root: str) -> bool:
     return any(os.path.lexists(os.path.join(root, name)) for name in HOME_SIGNS)
+
+
+def _sockets(roots: list[str]) -> Iterable[Seen]:
+    """Known sockets directly in a share. connect(2) does not ask whether a mount is read-only."""
+    for root in roots:
+        for name in COMMANDING_SOCKETS:
+            seen = see(os.path.join(root, name))
+            if seen.kind is Kind.SOCKET:
+                yield seen
+
+
+def _home_links(keep_home: str | None, home: str, roots: list[str]) -> Iterable[str]:
+    """Links a server left in its kept home where a share below HOME is to be mounted.
+
+    bwrap before 0.12 follows them out of the jail (CVE-2026-87766).
+    """
+    for root in roots if keep_home else ():
+        if not lies_in(root, home) or root == home:
+            continue
+        place = keep_home or ""
+        for part in root[len(home) :].strip("/").split("/"):
+            place = os.path.join(place, part)
+            if os.path.islink(place):
+                yield place
+                break

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from mcp_jail.core.spec import Access, JailSpec, Mount, MountKind, Plan, Share
-from mcp_jail.errors import JailBuildError
 from mcp_jail.sandbox import refuse
 from mcp_jail.sandbox.look import Looks
 from mcp_jail.sandbox.probe import Host
@@ -48,7 +47,7 @@ def plan(spec: JailSpec, host: Host, toolchain: Toolchain, guarded: Guarded, loo
     home = inside_home(host)
     mounts = _Tree()
     mounts.add_all(_system(looks))
-    mounts.add_all(_private(spec, host, looks, home))
+    mounts.add_all(_private(spec, looks, home))
     mounts.add_all(_etc(host, looks, home))
     shares = tuple(_kept(spec, toolchain, looks))
     mounts.add_all(_binds(shares, looks))
@@ -96,17 +95,17 @@ def _depth_first(mount: Mount) -> list[str]:
 
 
 def _system(looks: Looks) -> Iterable[Mount]:
-    for seen in looks.system:
+    for seen in looks.system.directories:
         if seen.links:
             yield _symlink(seen.path, seen.links[0].target, "the system's layout")
         else:
             yield _bind(seen, seen.path, Access.READ_ONLY, "the system's programs")
     yield Mount(kind=MountKind.PROC, destination="/proc", why="the jail's own processes")
-    for seen in looks.proc_read_only:
+    for seen in looks.system.proc_read_only:
         yield _bind(
             seen, seen.path, Access.READ_ONLY, "a sysctl asks for the user, not for a right"
         )
-    for seen in looks.proc_hidden:
+    for seen in looks.system.proc_hidden:
         yield from _hide_in_proc(seen)
     yield Mount(kind=MountKind.DEV, destination="/dev", why="null, zero, random, tty, pts")
     yield _tmpfs("/dev/shm", "its own", SHM_SIZE, 0o1777)  # noqa: S108
@@ -126,12 +125,11 @@ def _hide_in_proc(seen: Seen) -> Iterable[Mount]:
         )
 
 
-def _private(spec: JailSpec, host: Host, looks: Looks, home: str) -> Iterable[Mount]:
+def _private(spec: JailSpec, looks: Looks, home: str) -> Iterable[Mount]:
     if spec.private_tmp:
         yield _tmpfs("/tmp", "filesystem.tmp", TMP_SIZE, 0o1777)  # noqa: S108
         yield _tmpfs("/var/tmp", "filesystem.tmp", TMP_SIZE, 0o1777)  # noqa: S108
-    seen = looks.seen.get(host.home)
-    real = seen.real if seen is not None and home == host.home else home
+    real = looks.seen[home].real
     if spec.keep_home is None:
         yield _tmpfs(real, "filesystem.home: fresh", HOME_SIZE, 0o700)
     else:
@@ -139,10 +137,12 @@ def _private(spec: JailSpec, host: Host, looks: Looks, home: str) -> Iterable[Mo
 
 
 def _etc(host: Host, looks: Looks, home: str) -> Iterable[Mount]:
-    for seen in looks.etc:
+    for seen in looks.system.etc:
         why = "settings without secrets"
         if seen.links and _visible(seen.real, looks):
             yield _symlink(seen.path, seen.links[0].target, why)
+        elif seen.path in looks.system.copies:
+            yield _data(seen.path, looks.system.copies[seen.path], why)
         else:
             yield _bind(seen, seen.path, Access.READ_ONLY, why)
     passwd = f"{host.user}:x:{host.uid}:{host.gid}::{home}:/bin/sh\n"
@@ -159,12 +159,12 @@ def _etc(host: Host, looks: Looks, home: str) -> Iterable[Mount]:
     }
     for name, text in ours.items():
         why = "names no user, host or server of the real machine"
-        yield Mount(kind=MountKind.DATA, destination=f"/etc/{name}", data=text.encode(), why=why)
+        yield _data(f"/etc/{name}", text.encode(), why)
 
 
 def _visible(path: str, looks: Looks) -> bool:
     """Whether a system path is in the jail at its own name."""
-    trees = (*looks.system, *looks.etc)
+    trees = (*looks.system.directories, *looks.system.etc)
     return any(lies_in(path, tree.path) for tree in trees if not tree.links)
 
 
@@ -172,7 +172,7 @@ def _kept(spec: JailSpec, toolchain: Toolchain, looks: Looks) -> Iterable[Share]
     """The policy's shares, and those of the tool chain that no other one covers already."""
     yield from spec.shares
     covering = [looks.seen[share.path].real for share in spec.shares]
-    covering += [seen.path for seen in looks.system if not seen.links]
+    covering += [seen.path for seen in looks.system.directories if not seen.links]
     for share in sorted(toolchain.shares, key=lambda share: share.path):
         real = looks.seen[share.path].real
         if not any(lies_in(real, root) for root in covering):
@@ -208,7 +208,7 @@ def _named(real: str, named: set[str], roots: list[str]) -> bool:
 
 def _spelled(spec: JailSpec, toolchain: Toolchain, home: str) -> Iterable[Share]:
     """Paths that are spoken of inside without being shares: their links are needed too."""
-    for path in (home, spec.cwd, toolchain.executable):
+    for path in (home, spec.cwd, *toolchain.programs):
         if path:
             yield Share(path=path, access=Access.READ_ONLY, why="spelled this way")
 
@@ -274,8 +274,9 @@ def _tmpfs(destination: str, why: str, size: int, mode: int) -> Mount:
     return Mount(kind=MountKind.TMPFS, destination=destination, why=why, size=size, mode=mode)
 
 
+def _data(destination: str, content: bytes, why: str) -> Mount:
+    return Mount(kind=MountKind.DATA, destination=destination, data=content, why=why)
+
+
 def _symlink(destination: str, target: str, why: str) -> Mount:
     return Mount(kind=MountKind.SYMLINK, source=target, destination=destination, why=why)
-
-
-__all__ = ["JailBuildError", "inside_home", "plan"]

@@ -23,6 +23,7 @@ BWRAP_DIRECTORIES: Final = (
     "/nix/var/nix/profiles/default/bin",  # Nix on another system
 )
 BWRAP_OLDEST: Final = (0, 8, 0)  # --disable-userns and --size; Debian 12 has it
+PROGRAM_LIMIT: Final = 4 << 20  # bytes of bwrap that are read; it has 0.1 MB
 INSTALL: Final = (
     "install bubblewrap 0.8.0 or newer from your distribution, e.g. apt install bubblewrap"
 )
@@ -147,28 +148,44 @@ def _has_file_capabilities(path: str) -> bool:
 
 
 def bwrap_version(path: str) -> tuple[int, int, int] | None:
-    """The version a bwrap says it has, None when it says nothing like one."""
-    reading, writing = os.pipe()
+    """The version a bwrap says it has, None when it says nothing like one.
+
+    What `bwrap --version` prints stands in the program as one string; reading it there takes 0.1 ms
+    and running it 2 to 6. A program without that string is run.
+    """
     try:
-        actions = [
-            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_DUP2, writing, 1),
-            (os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0),
-        ]
+        with open(path, "rb") as file:
+            found = set(_VERSION.findall(file.read(PROGRAM_LIMIT)))
+    except OSError:
+        found = set()
+    texts = found if len(found) == 1 else set(_VERSION.findall(_says(path) + b"\0"))
+    if len(texts) != 1:
+        return None
+    major, minor, patch = texts.pop()
+    return int(major), int(minor), int(patch or 0)
+
+
+_VERSION: Final = re.compile(rb"bubblewrap (\d+)\.(\d+)(?:\.(\d+))?\s?\0")
+
+
+def _says(path: str) -> bytes:
+    """What a program prints when asked for its version."""
+    reading, writing = os.pipe()
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, writing, 1),
+        (os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0),
+    ]
+    try:
         pid = os.posix_spawn(path, [path, "--version"], {}, file_actions=actions)
     except OSError:
-        return None
-    else:
-        os.close(writing)
-        writing = -1
-        text = os.read(reading, 256)
-        os.waitpid(pid, 0)
+        return b""
     finally:
-        os.close(reading)
-        if writing >= 0:
-            os.close(writing)
-    found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", text)
-    return found and (int(found[1]), int(found[2]), int(found[3] or 0))
+        os.close(writing)
+        with os.fdopen(reading, "rb") as file:
+            text = file.read(256)
+    os.waitpid(pid, 0)
+    return text
 
 
 def _namespace_gap(uid: int, sysctls: str, apparmor_profiles: str) -> Gap | None:

@@ -55,12 +55,18 @@ def roots(spec: JailSpec, host: Host, guarded: Guarded, looks: Looks) -> None:
         seen = looks.seen[share.path]
         _whole(share, seen, host)
         _socket(share, seen)
+        _known_sockets(share, seen, looks)
         _credential_files(share, seen, looks)
         if share.access is Access.READ_WRITE:
             _writable(share, seen, guarded, looks)
     if spec.keep_home is not None:
         share = Share(path=spec.keep_home, access=Access.READ_WRITE, why="filesystem.home: keep")
         _whole(share, looks.seen[spec.keep_home], host)
+        for link in looks.home_links:
+            raise JailBuildError(
+                f"'{link}' is a link in the server's kept home, where a share has to be mounted",
+                hint="remove it; the server may have put it there",
+            )
 
 
 def _whole(share: Share, seen: Seen, host: Host) -> None:
@@ -81,13 +87,23 @@ _NARROW = "name the directories the server works in"
 
 def _socket(share: Share, seen: Seen) -> None:
     name = seen.real.rpartition("/")[2]
-    if seen.kind is Kind.SOCKET or name in COMMANDING_SOCKETS:
+    if seen.kind is Kind.SOCKET:
+        power = "commands this host" if name in COMMANDING_SOCKETS else "commands what listens"
         raise JailBuildError(
-            f"'{share.path}' is a socket: whoever can speak to it commands what listens there",
+            f"'{share.path}' is a socket: whoever can speak to it {power}",
             hint="sockets are no part of `filesystem`",
         )
     if seen.kind is Kind.OTHER:
         raise JailBuildError(f"'{share.path}' is a device or a pipe, not a file or directory")
+
+
+def _known_sockets(share: Share, seen: Seen, looks: Looks) -> None:
+    for socket in looks.sockets:
+        if lies_in(socket.real, seen.real) or lies_in(socket.path, seen.real):
+            raise JailBuildError(
+                f"'{share.path}' holds '{socket.path}', and who can speak to it commands this host",
+                hint=_NARROW,
+            )
 
 
 def _credential_files(share: Share, seen: Seen, looks: Looks) -> None:

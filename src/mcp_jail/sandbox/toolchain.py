@@ -15,13 +15,12 @@ from mcp_jail.core.spec import Access, Share, Value
 from mcp_jail.errors import UsageError
 from mcp_jail.sandbox.protected import lies_in, too_much
 from mcp_jail.sandbox.shims import behind_shim
+from mcp_jail.sandbox.system import DIRECTORIES, STORES
 from mcp_jail.sandbox.walk import Kind, see
 
 PROGRAMS_LIMIT: Final = 32  # programs in one chain of links, shebangs and base interpreters
 FIRST_LINES: Final = 1024  # bytes read of a script; the kernel reads 256 for a shebang
 
-SYSTEM_TREES: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-STORES: Final = ("/nix/store", "/gnu/store")  # programs name each other across the whole store
 PREFIX_SIGNS: Final = ("lib", "lib64", "libexec", "share", "pyvenv.cfg", "conda-meta")
 # Below a home: they have a bin/ but hold much else.
 BROAD: Final = (
@@ -53,6 +52,7 @@ class Toolchain(Value, frozen=True):
     """What a command needs: where it starts, what is shared for it, where its helpers lie."""
 
     executable: str
+    programs: tuple[str, ...]  # it and its interpreters, as they are spelled
     found: tuple[Found, ...]
     path: tuple[str, ...]
 
@@ -75,6 +75,7 @@ def discover(
         search.project(place, what)
     return Toolchain(
         executable=executable,
+        programs=tuple(search.seen),
         found=tuple(search.found.values()),
         path=tuple(dict.fromkeys(search.directories)),
     )
@@ -112,7 +113,7 @@ class _Search:
         self.homes = homes
         self.found: dict[str, Found] = {}
         self.directories: list[str] = []
-        self.seen: set[str] = set()
+        self.seen: dict[str, None] = {}
 
     def program(self, place: str, why: str, through: tuple[str, ...] = ()) -> str:
         """Take in a program and all it leads to; where to start it."""
@@ -123,14 +124,15 @@ class _Search:
                 self.share(shim.root, f"{shim.manager} keeps its tools there", through)
             if shim.program is None:
                 self.directories.append(os.path.dirname(place))
+                self.seen[place] = None
                 return place
             place = shim.program
         if place in self.seen or len(self.seen) >= PROGRAMS_LIMIT:
             return place
-        self.seen.add(place)
+        self.seen[place] = None
         walked = see(place)
         through = (*through, *(link.path for link in walked.links))
-        if not any(lies_in(place, tree) for tree in SYSTEM_TREES):
+        if not any(lies_in(place, tree) for tree in DIRECTORIES):
             self.directories.append(os.path.dirname(place))
         for hop in dict.fromkeys((place, *(link.path for link in walked.links), walked.real)):
             self.installation(hop, why, through)
@@ -139,7 +141,7 @@ class _Search:
 
     def installation(self, place: str, why: str, through: tuple[str, ...]) -> None:
         """The narrowest directory that a program at this place can live on."""
-        if any(lies_in(place, tree) for tree in SYSTEM_TREES):
+        if any(lies_in(place, tree) for tree in DIRECTORIES):
             return
         for store in STORES:
             if lies_in(place, store):
