@@ -333,10 +333,10 @@ def test_a_result_that_wants_more_than_it_gives_is_not_passed_on(result: Any, er
 
 def test_capabilities_are_cut_both_ways_in_the_legacy_era() -> None:
     talk = session()
-    capabilities = {"roots": {}, "sampling": {}, "elicitation": {}, "experimental": {"x": {}}}
+    capabilities: Any = {"roots": {}, "sampling": {}, "elicitation": {}, "experimental": {"x": {}}}
     sent = talk.handle(says("initialize", 0, capabilities=capabilities, protocolVersion="v"))
     assert line(sent, ToServer)["params"]["capabilities"] == {"roots": {}}
-    offered = {"tools": {}, "tasks": {}, "completions": {}, "extensions": {"x": {}}}
+    offered: Any = {"tools": {}, "tasks": {}, "completions": {}, "extensions": {"x": {}}}
     shown = line(talk.handle(answers("ours-1", {"capabilities": offered})), ToClient)
     assert shown["result"]["capabilities"] == {"tools": {}}
 
@@ -348,7 +348,7 @@ def test_capabilities_are_cut_both_ways_in_the_modern_era() -> None:
     kept = line(sent, ToServer)["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"]
     assert kept == {"roots": {}}
     talk.handle(says("server/discover", 1, _meta=meta))
-    offered = {"tools": {}, "extensions": {"x": {}}}
+    offered: Any = {"tools": {}, "extensions": {"x": {}}}
     shown = line(talk.handle(answers("ours-2", {"capabilities": offered})), ToClient)
     assert shown["result"]["capabilities"] == {"tools": {}}
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from mcp_jail.errors import ExitCode, JailError, PolicyError
@@ -27,7 +28,8 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return ExitCode.NEGATIVE
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment]  # nothing more can be flushed to it
+        # Nothing more can be flushed to it; the interpreter would try at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
 
 

@@ -1,7 +1,8 @@
 """The table of commands and the parser of the one that was asked for.
 
-Each command is a module with `HELP` (one line), `EXAMPLE`, `add_arguments(parser)` and
-`run(arguments)`. Only the asked-for one is imported.
+Each command is a module with an `EXAMPLE`, `add_arguments(parser)` and `run(arguments)`; one with
+`TAKES_COMMAND` finds the words after `--` in `arguments.command`. Only the asked-for one is
+imported.
 """
 
 from __future__ import annotations
@@ -41,14 +42,16 @@ def main(arguments: list[str]) -> int:
         raise UsageError(f"unknown command {name!r}", hint=_nearest(name))
     module = import_module(f"mcp_jail.cli.{name}")
     parser = _Parser(
+        usage=getattr(module, "USAGE", None),
         prog=f"mcp-jail {name}",
-        description=module.__doc__.partition("\n\n")[2] or COMMANDS[name],
+        description=(module.__doc__ or "").partition("\n\n")[2] or COMMANDS[name],
         epilog=f"Example:\n{module.EXAMPLE}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     module.add_arguments(parser)
-    return int(module.run(parser.parse_args(rest)))
+    own, command = _cut(rest) if getattr(module, "TAKES_COMMAND", False) else (rest, ())
+    return int(module.run(parser.parse_args(own, argparse.Namespace(command=command))))
 
 
 def overview() -> str:
@@ -57,6 +60,14 @@ def overview() -> str:
     lines += [f"  {name:<8} {text}" for name, text in COMMANDS.items()]
     lines += ["", "`mcp-jail COMMAND --help` says more, with an example."]
     return "\n".join(lines) + "\n"
+
+
+def _cut(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Our words and the server's, which come after `--` and are not ours to read."""
+    if "--" not in words:
+        return words, ()
+    place = words.index("--")
+    return words[:place], tuple(words[place + 1 :])
 
 
 class _Parser(argparse.ArgumentParser):

@@ -16,7 +16,7 @@ import msgspec
 
 from mcp_jail.cli.entry_lines import entry_line, plain_text, time_text
 from mcp_jail.cli.out import console
-from mcp_jail.config.load import load
+from mcp_jail.config import load
 from mcp_jail.core.audit import Anchor, Record
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.verify import Report, RunReport, RunState

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -38,7 +39,7 @@ def bullet(text: str, *, note: str = "") -> None:
         out.print(Text(f"    {note}", style="dim"), soft_wrap=True)
 
 
-def table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """A table without lines; long cells fold instead of being cut."""
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(any(columns)))
     for column in columns:

@@ -17,13 +17,22 @@ from mcp_jail.cli.out import bullet, heading, table
 from mcp_jail.config.later import not_yet
 from mcp_jail.core.policy import Constraint, ToolRule, Verdict
 from mcp_jail.core.rulebook import KeyPath
-from mcp_jail.core.spec import Mount, MountKind
-from mcp_jail.errors import ExitCode
+from mcp_jail.core.spec import Mount, MountKind, Plan
+from mcp_jail.errors import ExitCode, Place
 from mcp_jail.proxy.prepare import STAND_IN, Prepared, prepare
 
 EXAMPLE = """\
   mcp-jail show filesystem
   mcp-jail show filesystem -- mcp-server-filesystem ~/projects"""
+
+TAKES_COMMAND = True
+USAGE = "mcp-jail show [--all] [--json] NAME|--policy FILE [-- COMMAND...]"
+
+# Where every jail has the same: programs, settings without secrets, private places.
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/etc", "/proc", "/dev", "/run", "/var"),
+    *("/nix", "/gnu"),
+)
 
 # What each wall holds. The kernel's column is true of every server; the proxy's of what is said.
 WALLS = (
@@ -59,24 +68,23 @@ _ORDER = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what names a policy, and the command where the policy does not."""
     add_policy_arguments(parser)
+    parser.add_argument("--all", action="store_true", help="name each mount of the system too")
     parser.add_argument("--json", action="store_true", help="print the plan for a program")
-    parser.add_argument("command", nargs="*", metavar="-- COMMAND...", help="the server's command")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan; 4 when this machine cannot keep it."""
     name, file = policy_of(arguments)
-    command = tuple(arguments.command)
-    prepared = prepare(name=name, policy_file=file, command=command, stand_in=True)
+    prepared = prepare(name=name, policy_file=file, command=arguments.command, stand_in=True)
     if arguments.json:
         sys.stdout.write(as_json(prepared))
     else:
-        for_people(prepared)
+        for_people(prepared, everything=arguments.all)
     return ExitCode.JAIL if prepared.plan.gaps else ExitCode.OK
 
 
-def for_people(prepared: Prepared) -> None:
-    """The whole page."""
+def for_people(prepared: Prepared, *, everything: bool = False) -> None:
+    """The whole page; with `everything`, each mount of the system too."""
     plan, policy = prepared.plan, prepared.policy
     heading(policy.name)
     is_stand_in = prepared.spec.command == STAND_IN
@@ -89,10 +97,16 @@ def for_people(prepared: Prepared) -> None:
         ("audit", f"{prepared.audit} (arguments {policy.audit.arguments.value})"),
     ]
     table(("", ""), rows)
-    heading("What it sees, and why")
-    table(("", "path", "why"), [_mount(mount) for mount in _sorted(plan.mounts)])
+    heading("What it sees of yours")
+    yours, system = _divided(plan)
+    table(("", "path", "why"), [_mount(mount) for mount in yours])
+    heading("What it sees of the system")
+    if everything:
+        table(("", "path", "why"), [_mount(mount) for mount in system])
+    else:
+        bullet(_summary(system), note="mcp-jail show --all names each, with its reason")
     heading("What it may be told to do")
-    table(("", "", "rule"), _rules(prepared))
+    table(("", "", "line"), _rules(prepared))
     heading("Which wall holds what")
     table(("the kernel holds", "the proxy holds"), list(WALLS))
     _warnings(prepared)
@@ -127,8 +141,18 @@ def as_json(prepared: Prepared) -> str:
     return msgspec.json.format(msgspec.json.encode(shown), indent=2).decode() + "\n"
 
 
-def _sorted(mounts: tuple[Mount, ...]) -> list[Mount]:
-    return sorted(mounts, key=lambda mount: (_ORDER.index(mount.kind), mount.destination))
+def _divided(plan: Plan) -> tuple[list[Mount], list[Mount]]:
+    """The mounts that show something of the user's, and those every jail has."""
+    mounts = sorted(plan.mounts, key=lambda mount: (_ORDER.index(mount.kind), mount.destination))
+    yours = [mount for mount in mounts if not mount.destination.startswith(SYSTEM)]
+    return yours, [mount for mount in mounts if mount not in yours]
+
+
+def _summary(system: list[Mount]) -> str:
+    """The system's mounts in a line: trees by name, files counted."""
+    trees = [m.destination for m in system if m.destination.count("/") == 1]
+    files = len(system) - len(trees)
+    return f"{', '.join(sorted(trees))}, and {files} places in them"
 
 
 def _mount(mount: Mount) -> tuple[str, str, str]:
@@ -178,8 +202,9 @@ def _constraint(constraint: Constraint) -> str:
     )
 
 
-def _where(places: dict[KeyPath, Any], path: KeyPath) -> str:
-    return str(places[path]) if path in places else "built in"
+def _where(places: dict[KeyPath, Place], path: KeyPath) -> str:
+    """The line of the policy file, which is named at the top of the page."""
+    return str(places[path].line) if path in places else "default"
 
 
 def _warnings(prepared: Prepared) -> None:

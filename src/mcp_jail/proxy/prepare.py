@@ -80,7 +80,7 @@ def judge(
         if policy_file is not None
         else find_policy(on_disk, name or "")
     )
-    loaded = load(file.text, _shown(file.path))
+    loaded = load(file.text, policy_file or _shown(file.path, home_folder(environ)))
     policy = loaded.policy
     if name is not None and policy.name != name:
         raise UsageError(
@@ -118,7 +118,7 @@ def prepare(
     )
     if policy.filesystem.home is Home.KEEP:
         spec = msgspec.structs.replace(spec, keep_home=kept_home(judged))
-    audit = _audit_path(judged)
+    audit = audit_path(judged)
     plan = build(spec, _ours(judged, audit), environ=environ)
     return Prepared(judged, spec, plan, lint(policy, judged.places, spec), audit)
 
@@ -127,6 +127,17 @@ def kept_home(judged: Judged) -> str:
     """The directory that is HOME inside when the policy keeps it; made by `run`."""
     data = os.path.dirname(judged.on_disk.packages)
     return os.path.join(data, "homes", judged.policy.name)
+
+
+def audit_path(judged: Judged) -> str:
+    """Where the audit of a policy is written; UsageError for a path that is relative."""
+    path = judged.policy.audit.path
+    if path is None:
+        return judged.on_disk.audit(judged.policy.name)
+    expanded = expand_home(path, judged.home)
+    if expanded is None:
+        raise UsageError(f"audit.path '{path}' is neither absolute nor begins with ~/")
+    return expanded
 
 
 def _command(
@@ -168,16 +179,6 @@ def _declared_cwd(policy: Policy, home: str) -> str | None:
     return expand_home(policy.server.cwd, home)
 
 
-def _audit_path(judged: Judged) -> str:
-    path = judged.policy.audit.path
-    if path is None:
-        return judged.on_disk.audit(judged.policy.name)
-    expanded = expand_home(path, judged.home)
-    if expanded is None:
-        raise UsageError(f"audit.path '{path}' is neither absolute nor begins with ~/")
-    return expanded
-
-
 def _ours(judged: Judged, audit: str) -> tuple[Ours, ...]:
     """What no server may write, and what it may not even see."""
     places = judged.on_disk
@@ -191,7 +192,6 @@ def _ours(judged: Judged, audit: str) -> tuple[Ours, ...]:
     )
 
 
-def _shown(path: str) -> str:
-    """A path as problems name it: relative to where the person is, if that is shorter."""
-    relative = os.path.relpath(path)
-    return relative if not relative.startswith("..") else path
+def _shown(path: str, home: str) -> str:
+    """A path as people write it, the same wherever a client starts us."""
+    return "~" + path[len(home) :] if path.startswith(home + "/") else path

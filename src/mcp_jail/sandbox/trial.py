@@ -14,7 +14,7 @@ from mcp_jail.sandbox.probe import Host
 TRIAL_SECONDS = 5.0
 
 
-class Trial(Value):
+class Trial(Value, frozen=True):
     """Whether a jail could be built, in words, and what would mend it."""
 
     works: bool

@@ -1,0 +1,175 @@
+"""The small commands, each as a person or a script calls it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from driver import MCP_JAIL, Home, command, started
+from mcp_jail.cli.commands import COMMANDS
+
+POLICY = """\
+filesystem: {read_write: [~/projects/scratch]}
+tools:
+  default: deny
+  rules:
+    write_file: {decision: allow, args: {path: {under: [~/projects/scratch]}}}
+    echo: ask
+resources: {default: allow, rules: {"file://**": deny}}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path)
+    made.write_policy(POLICY)
+    return made
+
+
+def done(home: Home, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [MCP_JAIL, *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env=home.environ(COLUMNS="80"),
+        cwd=home.path,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_a_help_with_an_example(home: Home, name: str) -> None:
+    said = done(home, name, "--help")
+    assert said.returncode == 0, said.stderr
+    assert "xample" in said.stdout
+    assert f"mcp-jail {name}" in said.stdout
+
+
+def test_without_a_command_the_commands_are_named(home: Home) -> None:
+    said = done(home)
+    assert said.returncode == 2
+    assert all(name in said.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [(["shwo"], "mcp-jail show"), (["show", "--bogus"], "show --help"), (["log", "a", "b"], "log")],
+    ids=str,
+)
+def test_a_mistake_is_told_with_a_hint_and_without_a_traceback(
+    home: Home, line: list[str], hint: str
+) -> None:
+    said = done(home, *line)
+    assert said.returncode == 2
+    assert said.stderr.startswith("mcp-jail: error: ")
+    assert hint in said.stderr.partition("mcp-jail: hint: ")[2]
+    assert "Traceback" not in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        (["write_file", '{"path": "%s/projects/scratch/a"}'], "allow"),
+        (["write_file", '{"path": "%s/projects/a"}'], "deny"),
+        (["write_file", '{"path": "%s/projects/scratch/../a"}'], "deny"),
+        (["echo"], "ask"),
+        (["other"], "deny"),
+        (["--resource", "x://y"], "allow"),
+        (["--resource", "file:///etc/passwd"], "deny"),
+        (["--prompt", "p"], "allow"),
+    ],
+    ids=str,
+)
+def test_check_says_what_the_policy_would_say(home: Home, words: list[str], verdict: str) -> None:
+    filled = [word.replace("%s", str(home.path)) for word in words]
+    said = done(home, "check", "fs", *filled, "--json")
+    assert json.loads(said.stdout)["verdict"] == verdict
+    assert said.returncode == (0 if verdict == "allow" else 1)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"a":1,"a":2}', '{"a":1,"A":2}', "NaN"])
+def test_check_takes_only_what_a_call_can_have(home: Home, text: str) -> None:
+    said = done(home, "check", "fs", "write_file", text)
+    assert said.returncode == 2
+    assert "the arguments are not what a call can have" in said.stderr
+
+
+def test_why_shows_the_last_denials_with_the_policy_line(home: Home) -> None:
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        client.open()
+        client.call("write_file", path="/etc/passwd", content="x")
+        client.call("echo", text="x")
+        client.close()
+    said = done(home, "why", "fs")
+    assert said.returncode == 0
+    assert "must lie under ~/projects/scratch" in said.stdout
+    assert "write_file: {decision: allow" in said.stdout
+    assert "nobody can be asked yet" in said.stdout
+
+
+def test_a_policy_elsewhere_counts_only_once_it_is_trusted(home: Home) -> None:
+    cloned = home.projects / "jail.yaml"
+    cloned.write_text("name: cloned\ntools: {default: allow}\n")
+    cloned.chmod(0o600)
+    refused = done(home, "show", "--policy", str(cloned))
+    assert refused.returncode == 2
+    assert "is not trusted" in refused.stderr
+    assert done(home, "trust", str(cloned)).returncode == 2  # no terminal, no --yes
+    assert done(home, "trust", str(cloned), "--yes").returncode == 0
+    assert done(home, "show", "--policy", str(cloned)).returncode == 0
+    cloned.write_text("name: cloned\ntools: {default: deny}\n")
+    changed = done(home, "show", "--policy", str(cloned))
+    assert changed.returncode == 2
+    assert "has changed since it was trusted" in changed.stderr
+    assert done(home, "trust", str(cloned), "--yes").returncode == 0
+    assert done(home, "trust", str(cloned), "--withdraw").returncode == 0
+    assert done(home, "show", "--policy", str(cloned)).returncode == 2
+
+
+def test_a_policy_that_cannot_be_used_cannot_be_trusted(home: Home) -> None:
+    bad = home.projects / "bad.yaml"
+    bad.write_text("name: bad\nrulez: 1\n")
+    bad.chmod(0o600)
+    said = done(home, "trust", str(bad), "--yes")
+    assert said.returncode == 2
+    assert "rulez" in said.stderr
+
+
+def test_an_untrusted_policy_starts_nothing(home: Home) -> None:
+    cloned = home.projects / "jail.yaml"
+    cloned.write_text("name: cloned\ntools: {default: allow}\n")
+    cloned.chmod(0o600)
+    with started(home, "run", "--policy", str(cloned), *command("echo.py")) as client:
+        assert client.wait() == 2
+
+
+def test_doctor_says_that_a_jail_works_here(home: Home) -> None:
+    said = done(home, "doctor", "--json")
+    assert said.returncode == 0
+    found = json.loads(said.stdout)
+    assert found["jail"]["works"] is True
+    assert found["gaps"] == []
+    assert "works" in done(home, "doctor").stdout
+
+
+def test_schema_is_json_and_knows_every_key(home: Home) -> None:
+    schema = json.loads(done(home, "schema").stdout)
+    text = json.dumps(schema)
+    for key in ("read_write", "one_of", "hide_denied", "channels"):
+        assert key in text
+
+
+def test_a_closed_pipe_is_no_traceback(home: Home) -> None:
+    done_ = subprocess.run(
+        f"{MCP_JAIL} schema | head -c 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env=home.environ(),
+        check=False,
+    )
+    assert "Traceback" not in done_.stderr

@@ -1,0 +1,114 @@
+"""`mcp-jail show`: what it prints is what the kernel then has."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driver import MCP_JAIL, Home, command, processes_with, started
+
+POLICY = """\
+filesystem: {read_only: [~/projects], read_write: [~/projects/scratch]}
+env: {set: {GREETING: hello}}
+tools: {default: allow, rules: {"write_*": {decision: allow, args: {path: {under: [~/other]}}}}}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path)
+    made.write_policy(POLICY)
+    return made
+
+
+def said(home: Home, *arguments: str, code: int = 0) -> str:
+    done = subprocess.run(
+        [MCP_JAIL, *arguments],
+        capture_output=True,
+        text=True,
+        env=home.environ(COLUMNS="80"),
+        cwd=home.path,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+def mountinfo(pid: int) -> dict[str, dict[str, Any]]:
+    """The mounts of a running process by mount point (proc(5)); the last on a point shows."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in Path(f"/proc/{pid}/mountinfo").read_text().splitlines():
+        fields = line.split()
+        kind = fields[fields.index("-") + 1]
+        point = fields[4].encode().decode("unicode_escape")
+        found[point] = {"read_only": "ro" in fields[5].split(","), "kind": kind}
+    return found
+
+
+def test_the_mounts_shown_are_those_of_the_running_server(home: Home) -> None:
+    marked = command("echo.py", f"--marker={home.path}")
+    with started(home, "run", "fs", *marked) as client:
+        client.open()
+        (server,) = [pid for pid in processes_with("--marker") if is_the_server(pid, home)]
+        running = mountinfo(server)
+        shown = json.loads(said(home, "show", "fs", "--json", *marked))["mounts"]
+        for mount in shown:  # files and links of ours lie in the root, which is no mount of its own
+            inside = Path(f"/proc/{server}/root{mount['path']}")
+            if mount["access"] == "ours":
+                assert inside.is_file(), mount
+            if mount["access"] == "link":
+                assert str(inside.readlink()) == mount["source"]
+    mounted = {m["path"]: m["access"] for m in shown if m["access"] not in ("link", "ours")}
+    below_dev = {point for point in running if point.startswith("/dev/") and point != "/dev/shm"}
+    assert running.keys() - below_dev == mounted.keys() | {"/"}
+    for point, access in mounted.items():
+        is_writable = access in ("read and write", "private")
+        if access not in ("proc", "dev"):
+            assert running[point]["read_only"] == (not is_writable), point
+        if access in ("private", "masked"):
+            assert running[point]["kind"] == "tmpfs", point
+    assert running["/"]["read_only"]
+
+
+def is_the_server(pid: int, home: Home) -> bool:
+    """Whether a process is the jailed server itself, not bwrap or the guard."""
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return words[1:3] == [b"-I", b"-S"] and f"--marker={home.path}".encode() in words
+
+
+def test_the_environment_shown_is_that_of_the_running_server(home: Home) -> None:
+    shown = json.loads(said(home, "show", "fs", "--json", *command("echo.py")))
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        client.open()
+        text = client.call("read_file", path="/proc/self/environ")["content"][0]["text"]
+    names = {entry.partition("=")[0] for entry in text.split("\0") if entry}
+    assert set(shown["env"]) == names - {"PWD"}
+    assert "GREETING" in names
+
+
+def test_the_page_says_what_matters_in_eighty_columns(home: Home) -> None:
+    page = said(home, "show", "fs", *command("echo.py"))
+    for part in ("read and write", "filesystem.read_write", "the kernel holds", "Not enforced yet"):
+        assert part in page
+    table = page.partition("Not enforced yet")[0]
+    wide = [line for line in table.splitlines() if len(line) > 80 and "fs.yaml" not in line]
+    assert wide == []
+
+
+def test_a_rule_for_what_is_not_shared_is_worth_a_look(home: Home) -> None:
+    page = said(home, "show", "fs", *command("echo.py"))
+    assert "Worth a look" in page
+    assert "~/other" in page.partition("Worth a look")[2]
+
+
+def test_a_policy_without_a_command_can_be_shown(home: Home) -> None:
+    assert "given by the client" in said(home, "show", "fs")
+
+
+def test_every_mount_of_the_system_is_named_when_asked_for(home: Home) -> None:
+    assert "/etc/resolv.conf" in said(home, "show", "fs", "--all")
+    assert "/etc/resolv.conf" not in said(home, "show", "fs")
