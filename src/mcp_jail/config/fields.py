@@ -102,8 +102,12 @@ class Reader:
         if not isinstance(node, Mapping):
             return self._wrong(node, key, "a mapping of keys")
         arguments = self.struct(kind, node)
-        if any(field.required and field.name not in arguments for field in _fields_of(kind)):
-            return UNREADABLE
+        for field in _fields_of(kind):
+            if field.required and field.name not in arguments:
+                if field.type is not Verdict:
+                    return UNREADABLE
+                # The file is refused already; this is to find what else is wrong with the rule.
+                arguments[field.name] = Verdict.ALLOW
         return kind(**arguments)
 
     def _list(self, kind: Any, node: Node, key: str) -> Any:

@@ -1,0 +1,89 @@
+"""What a policy's types cannot say: paths, hosts, patterns, rules that open."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_jail import config
+from mcp_jail.config.checks import DOTTED_LIMIT
+from mcp_jail.errors import PolicyError
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(PolicyError) as caught:
+        config.load(f"name: a\n{text}", "p.yaml")
+    return [
+        f"{problem.place.line}:{problem.place.column} {problem.message}"
+        for problem in caught.value.problems
+    ]
+
+
+def rule(text: str) -> list[str]:
+    return problems(f"tools: {{rules: {{t: {text}}}}}")
+
+
+@pytest.mark.parametrize(
+    "path", ["projects", "./x", "~bob/x", "$HOME/x", "/a/$X", "/a/../b", "/a/*"]
+)
+@pytest.mark.parametrize("key", ["read_only", "read_write"])
+def test_shared_directories_are_plain_absolute_paths(key: str, path: str) -> None:
+    (found,) = problems(f"filesystem: {{{key}: [/ok, '{path}']}}")
+    assert found.startswith(f"2:{len(key) + 22} '{path}' ")
+
+
+@pytest.mark.parametrize("path", ["projects", "~bob", "${HOME}", "~/../x"])
+def test_other_paths_are_absolute_too(path: str) -> None:
+    assert len(problems(f"server: {{cwd: '{path}'}}")) == 1
+    assert len(problems(f"audit: {{path: '{path}'}}")) == 1
+    (found,) = rule(f"{{decision: allow, args: {{p: {{each: {{under: ['{path}']}}}}}}}}")
+    assert f"'{path}'" in found
+
+
+def test_a_policy_is_for_one_server() -> None:
+    found = problems("server: {command: [x]}\nremote: {url: 'https://x'}")
+    assert "3:9 a policy has either 'server' or 'remote', not both" in found
+    found = problems("package: {npm: x, pypi: y}")
+    assert "2:10 a package is either 'npm' or 'pypi', not both" in found
+
+
+def test_a_variable_is_passed_or_set_and_not_both() -> None:
+    assert problems("env: {pass: [A], set: {A: x}}") == ["2:27 'A' stands in 'pass' and in 'set'"]
+
+
+def test_otherwise_may_not_open_what_the_decision_closes() -> None:
+    for decision, otherwise in (("deny", "allow"), ("deny", "ask"), ("ask", "allow")):
+        (found,) = rule(f"{{decision: {decision}, otherwise: {otherwise}}}")
+        assert found.endswith(f"'otherwise: {otherwise}' is looser than 'decision: {decision}'")
+    config.load("name: a\ntools: {rules: {t: {decision: allow, otherwise: ask}}}", "p")
+
+
+@pytest.mark.parametrize(
+    ("constraint", "words"),
+    [
+        ("{host: api.github.com}", "'host' must be 'allowlist' or a list"),
+        ("{host: [https://x.y]}", "'https://x.y': write host or host:port, not a URL"),
+        ("{host: [ok.com, 127.1]}", "'127.1': an IPv4 address has four decimal numbers"),
+        ("{matches: '('}", "'(' is no regular expression: missing )"),
+        ("{matches: '(?P<x>a)(?P<x>b)'}", "'(?P<x>a)(?P<x>b)' is no regular expression: redef"),
+        ("{matches: 'a{99999999999}'}", "'a{99999999999}' is no regular expression"),
+        ("{min: 2, max: 1}", "'max' 1 is below 'min' 2"),
+        ("{each: {each: {min: 2, max: 1}}}", "'max' 1 is below 'min' 2"),
+    ],
+)
+def test_a_constraint_that_cannot_be_asked_is_refused(constraint: str, words: str) -> None:
+    (found,) = rule(f"{{decision: allow, args: {{x: {constraint}}}}}")
+    assert words in found
+
+
+def test_a_name_with_too_many_dots_is_refused() -> None:
+    name = ".".join("a" * (DOTTED_LIMIT + 1))
+    (found,) = rule(f"{{decision: allow, args: {{{name}: {{}}}}}}")
+    assert "more than 8 parts" in found
+
+
+def test_hosts_of_the_network_are_read_too() -> None:
+    found = problems("network: {allow: [ok.com, {host: 'a/b'}, '*']}")
+    assert [one for one in found if "not enforced" not in one] == [
+        "2:27 'a/b': write host or host:port, not a URL",
+        "2:42 '*': '*' may only stand for the first labels: '*.example.com'",
+    ]

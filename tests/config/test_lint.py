@@ -1,0 +1,120 @@
+"""Warnings: each of them on a policy that is valid and probably not meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_jail import config
+from mcp_jail.config.jailspec import jail_spec
+from mcp_jail.config.lint import Lint, lint
+
+
+def lints(text: str) -> list[Lint]:
+    loaded = config.load(f"name: a\n{text}", "p.yaml")
+    spec = jail_spec(loaded.policy, ("x",), home="/home/me", environ={}, client_cwd="/")
+    return list(lint(loaded.policy, loaded.places, spec))
+
+
+def messages(text: str) -> list[str]:
+    return [one.message for one in lints(text)]
+
+
+def test_a_policy_that_agrees_with_itself_has_no_warnings() -> None:
+    text = """\
+server: {cwd: ~/p}
+filesystem: {read_only: [~/p], read_write: [~/p/out]}
+env: {pass: [GITHUB_TOKEN], set: {NODE_ENV: production}}
+tools:
+  default: ask
+  rules:
+    "*": ask
+    "read_*": allow
+    "delete_*": deny
+    write_file:
+      decision: allow
+      args: {path: {under: [~/p/out/x, /home/me/p/out]}, sql: {matches: "SELECT .*"}}
+    read_file: {decision: allow, args: {path: {under: [~/p]}}}
+"""
+    assert messages(text) == []
+
+
+@pytest.mark.parametrize("name", ["write_file", "createDirectory", "file-edit", "fs.move"])
+def test_a_writing_tool_needs_a_writable_directory(name: str) -> None:
+    text = f"""\
+filesystem: {{read_only: [~/p]}}
+tools: {{rules: {{{name}: {{decision: allow, args: {{path: {{under: [~/p]}}}}}}}}}}
+"""
+    (one,) = lints(text)
+    assert one.message == "'~/p' is allowed here, but the server cannot write there"
+    assert one.hint == "add it to filesystem.read_write: [~/p]"
+    assert one.place is not None
+    assert one.place.line == 3
+    assert str(one).startswith("p.yaml:3:")
+
+
+def test_an_allowed_directory_must_be_shared() -> None:
+    rule = "{decision: allow, args: {path: {under: [~/pq, /srv]}}}"
+    text = f"filesystem: {{read_only: [~/p]}}\ntools: {{rules: {{get: {rule}}}}}"
+    assert messages(text) == [
+        "'~/pq' is allowed here, but the server cannot see it",
+        "'/srv' is allowed here, but the server cannot see it",
+    ]
+    assert messages(f"tools: {{rules: {{get: {rule}}}}}")[0].startswith("'~/pq'")
+
+
+def test_a_denying_rule_needs_no_shared_directory() -> None:
+    assert messages("tools: {rules: {x: {decision: deny, args: {p: {under: [/srv]}}}}}") == []
+
+
+def test_globs_of_equal_weight_that_meet_are_told() -> None:
+    text = 'tools: {rules: {"read_*": allow, "*_file": deny, "x_*": deny}}'
+    assert messages(text) == ["'*_file' and 'read_*' may match the same name, with equal weight"]
+    assert messages('tools: {rules: {"read_*": allow, "*_file": allow}}') == []
+    assert messages('resources: {rules: {"a*": allow, "*a": deny}}') != []
+
+
+def test_an_exact_name_that_passes_by_a_denying_glob_is_told() -> None:
+    text = 'tools: {rules: {"delete_*": deny, delete_tmp: allow}}'
+    assert messages(text) == ["'delete_tmp: allow' goes before 'delete_*: deny'"]
+
+
+def test_a_rule_that_can_never_match_is_told() -> None:
+    assert messages('tools: {rules: {"read_file ": allow}}') == [
+        "'read_file ' never matches: such names are always denied"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "words"),
+    [
+        ("{matches: '^SELECT'}", "must fit the whole text"),
+        ("{matches: 'SELECT$'}", "must fit the whole text"),
+        ("{matches: '(a+)+'}", "can take very long"),
+        ("{matches: '(a*)*b'}", "can take very long"),
+        ("{under: []}", "an empty 'under' never holds"),
+        ("{one_of: []}", "an empty 'one_of' never holds"),
+        ("{each: {host: []}}", "an empty 'host' never holds"),
+        ("{host: allowlist}", "network.allow is empty"),
+    ],
+)
+def test_a_constraint_that_hardly_ever_holds_is_told(constraint: str, words: str) -> None:
+    (found,) = messages(f"tools: {{rules: {{t: {{decision: allow, args: {{x: {constraint}}}}}}}}}")
+    assert words in found
+
+
+def test_variables_that_load_code_are_told() -> None:
+    found = messages("env: {pass: [LD_PRELOAD], set: {NODE_OPTIONS: x}}")
+    assert [one.split()[0] for one in found] == ["'LD_PRELOAD'", "'NODE_OPTIONS'"]
+
+
+def test_a_working_directory_that_is_not_shared_is_told() -> None:
+    assert messages("server: {cwd: ~/p}\nfilesystem: {read_only: [~/q]}") == [
+        "'~/p' is not shared, so the server starts in its HOME"
+    ]
+
+
+def test_a_thousand_globs_are_compared_in_order() -> None:
+    rules = "\n".join(
+        f'    "tool_{number}_*": {"allow" if number % 2 else "deny"}' for number in range(1000)
+    )
+    assert messages(f"tools:\n  rules:\n{rules}") == []
