@@ -196,14 +196,14 @@ def test_an_audit_that_fills_up_stops_calls_and_nothing_is_forwarded(home: Home)
         home, "run", "fs", *command("echo.py", "--log", str(log)), limit_files=24 * 1024
     ) as client:
         client.open()
-        seen_error = None
+        seen_error, told = None, ""
         for number in range(400):
             answer = client.request("tools/call", name="echo", arguments={"text": f"n{number}."})
             if "error" in answer:
-                seen_error = number
+                seen_error, told = number, answer["error"]["message"]
                 break
         assert seen_error is not None
-        assert "audit" in answer["error"]["message"]
+        assert "audit" in told
         assert client.wait() == 5
     assert f"n{seen_error}." not in log.read_text()
     assert f"n{seen_error - 1}." in log.read_text()
