@@ -130,7 +130,7 @@ class _Check:
 
     def line(self, line: bytes) -> None:
         self._number += 1
-        if not line:  # stands where two starts ended the same half line, thus behind a whole one
+        if not line:  # two writers ended the same half line, so it stands behind a whole one
             if self._after_torn:
                 self._break("an empty line stands behind a half one", "")
         else:

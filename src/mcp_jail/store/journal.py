@@ -65,7 +65,10 @@ class Journal:
             os.close(self._descriptor)
 
     def _unfinished(self) -> bool:
-        """Whether the file now ends in another writer's half line (seen only if it grew)."""
+        """Whether the file now ends in another writer's half line (seen only if it grew).
+
+        That line may just be on its way; then an empty line comes behind it, which breaks nothing.
+        """
         grown = os.fstat(self._descriptor).st_size
         return grown > self._end and os.pread(self._descriptor, 1, grown - 1) != b"\n"
 

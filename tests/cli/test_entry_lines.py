@@ -1,0 +1,66 @@
+"""Entries as lines for people."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from mcp_jail.cli.entry_lines import entry_line, plain_text, time_text
+from mcp_jail.core.audit import Chain, Entry, Kind, Record, read_record
+
+
+def record(entry: Entry, t_ms: int = 1_764_434_000_000) -> Record:
+    chain = Chain("run")
+    chain.seal(Entry(kind=Kind.START), 1)
+    return read_record(chain.seal(entry, t_ms))
+
+
+def test_nothing_of_a_server_acts_on_the_terminal() -> None:
+    hostile = "\x1b[2J\n\r\x9b31m\u202e\x00\U000e0041"
+    entry = Entry(
+        kind=Kind.CALL,
+        name=hostile,
+        reason=hostile,
+        verdict=hostile,
+        rule=hostile,
+        where=hostile,
+        arguments=msgspec.Raw(msgspec.json.encode({hostile: hostile})),
+        detail={hostile: hostile},
+    )
+    assert entry_line(record(entry), name="files", width=10_000).plain.isprintable()
+
+
+def test_a_line_tells_time_kind_verdict_tool_reason_and_rule() -> None:
+    entry = Entry(
+        kind=Kind.CALL,
+        name="write_file",
+        verdict="deny",
+        reason="path must lie under ~/scratch",
+        rule="tools.rules.write_file",
+        where="files.yaml:3:5",
+        arguments=msgspec.Raw(b'{"path":"/x"}'),
+    )
+    assert entry_line(record(entry), name="", width=200).plain == (
+        "2025-11-29 16:33:20Z call   deny write_file path must lie under ~/scratch "
+        '{"path":"/x"} [tools.rules.write_file files.yaml:3:5]'
+    )
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_line_is_no_wider_than_the_terminal(width: int) -> None:
+    entry = Entry(kind=Kind.CALL, name="漢字" * 100, arguments=msgspec.Raw(b'"x"'))
+    assert entry_line(record(entry), name="files", width=width).cell_len <= width
+
+
+def test_an_error_of_the_server_shows() -> None:
+    line = entry_line(record(Entry(kind=Kind.RESULT, is_error=True, size=3)), name="", width=80)
+    assert line.plain.endswith("result error 3 bytes")
+
+
+@pytest.mark.parametrize("time", [-1, 2**62])
+def test_a_time_beyond_any_calendar_is_told_all_the_same(time: int) -> None:
+    assert time_text(time) == f"@{time}"
+
+
+def test_plain_text_spells_control_characters_out() -> None:
+    assert plain_text("a\x1b\n\u202eé") == "a\\u{1b}\\u{a}\\u{202e}é"
