@@ -17,7 +17,7 @@ check: format-check lint imports types architecture
 
 venv: $(VENV)/.complete
 
-$(VENV)/.complete: requirements/dev.txt pyproject.toml scripts/make-venv
+$(VENV)/.complete: requirements/dev.txt scripts/make-venv
 	scripts/make-venv $(PYTHON) $(VENV)
 
 needs:

@@ -28,7 +28,7 @@ settings.register_profile("usual", deadline=None, derandomize=True, max_examples
 settings.register_profile("long", deadline=None, max_examples=int(EXAMPLES or 100))
 settings.load_profile("long" if EXAMPLES else "usual")
 
-LEFT_OUT: Final = pytest.StashKey[int]()
+LEAVES_OUT_NPM: Final = not REQUIRED and not NPM_TREE.is_dir()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -53,21 +53,18 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what needs the npm servers where they are not installed."""
-    if REQUIRED or NPM_TREE.is_dir():
+    if not LEAVES_OUT_NPM:
         return
     needing = [item for item in items if "npm_tree" in _fixtures(item)]
     items[:] = [item for item in items if item not in needing]
     config.hook.pytest_deselected(items=needing)
-    config.stash[LEFT_OUT] = len(needing)
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was left out."""
-    if config.stash.get(LEFT_OUT, 0):
+    if LEAVES_OUT_NPM:
         terminalreporter.write_line(
-            f"left out: {config.stash[LEFT_OUT]} tests of the npm servers; install Node.js"
+            "left out: the tests that run npm servers; install Node.js, then `make test`"
         )
 
 

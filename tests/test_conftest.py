@@ -30,7 +30,7 @@ NEEDS_NPM = "def test_runs_a_server(npm_tree):\n    pass\n"
 
 
 def outcome(folder: Path, suite: str, *options: str, require: bool) -> tuple[int, str]:
-    """Run a suite under our conftest; its exit code and its summary line."""
+    """Run a suite under our conftest; its exit code and its last two lines."""
     shutil.copy(Path(__file__).with_name("conftest.py"), folder)
     (folder / "test_suite.py").write_text(suite)
     environment = dict(os.environ, PYTHONPATH=str(Path(mcp_jail.__file__).parent.parent))
@@ -43,7 +43,7 @@ def outcome(folder: Path, suite: str, *options: str, require: bool) -> tuple[int
         text=True,
         check=False,
     )
-    return done.returncode, done.stdout.strip().splitlines()[-1]
+    return done.returncode, "\n".join(done.stdout.strip().splitlines()[-2:])
 
 
 def test_a_skip_and_an_expected_failure_are_failures_where_all_is_required(tmp_path: Path) -> None:
@@ -76,7 +76,12 @@ def test_missing_npm_servers_fail_where_all_is_required(tmp_path: Path) -> None:
     assert "1 error" in summary
 
 
-def test_missing_npm_servers_leave_their_tests_out_elsewhere(tmp_path: Path) -> None:
-    code, summary = outcome(tmp_path, NEEDS_NPM + "\ndef test_passes():\n    pass\n", require=False)
+@pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["alone", "in-workers"])
+def test_missing_npm_servers_leave_their_tests_out_and_say_so_elsewhere(
+    tmp_path: Path, options: list[str]
+) -> None:
+    suite = NEEDS_NPM + "\ndef test_passes():\n    pass\n"
+    code, summary = outcome(tmp_path, suite, *options, require=False)
     assert code == pytest.ExitCode.OK
-    assert "1 passed, 1 deselected" in summary
+    assert "left out: the tests that run npm servers" in summary
+    assert "1 passed" in summary.splitlines()[-1]
