@@ -621,6 +621,17 @@ def _(world):
     return found
 
 
+@attempt("read the host's name", bare="open")
+def _(world):
+    return os.uname().nodename == world["host_name"] and "the host's"
+
+
+@attempt("stay in the host's session")
+def _(world):
+    # The number of a session outside the PID namespace reads as 0.
+    return os.getsid(0) == 0 and "the host's"
+
+
 # --- sockets and shared memory
 
 

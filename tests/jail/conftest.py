@@ -155,6 +155,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         "host_pid": other.pid,
         "guard_pid": os.getpid(),
         "host_marker": MARKER,
+        "host_name": os.uname().nodename,
         "secret": SECRET,
     }
     yield World(top, facts, arrived)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 
 from mcp_jail.core.spec import JailSpec, Plan
+from mcp_jail.sandbox import refuse
 from mcp_jail.sandbox.look import look
 from mcp_jail.sandbox.plan import inside_home, plan
 from mcp_jail.sandbox.probe import Host, probe
@@ -25,6 +26,7 @@ def build(
 
     JailBuildError for what no jail gives, UsageError for a command that is not there.
     """
+    refuse.strings(spec)  # before anything is looked at by these names
     environ = os.environ if environ is None else environ
     host = host or probe(environ)
     guarded = Guarded(

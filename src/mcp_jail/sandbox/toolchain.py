@@ -19,6 +19,7 @@ from mcp_jail.sandbox.system import DIRECTORIES, STORES
 from mcp_jail.sandbox.walk import Kind, see
 
 PROGRAMS_LIMIT: Final = 32  # programs in one chain of links, shebangs and base interpreters
+SHALLOWEST: Final = 2  # slashes in the shortest path that is shared unnamed: /opt/node, not /opt
 FIRST_LINES: Final = 1024  # bytes read of a script; the kernel reads 256 for a shebang
 
 PREFIX_SIGNS: Final = ("lib", "lib64", "libexec", "share", "pyvenv.cfg", "conda-meta")
@@ -228,18 +229,20 @@ class _Search:
     def narrow(self, directory: str) -> bool:
         """Whether a directory is small enough to be shared without being named."""
         real = os.path.realpath(directory)
-        for place in (directory, real):
-            if too_much(place) is not None or place.count("/") < 2:  # noqa: PLR2004
-                return False
-            for home in self.homes:
-                if lies_in(home, place) or any(
-                    place == os.path.normpath(os.path.join(home, name)) for name in BROAD
-                ):
-                    return False
-        return True
+        drawers = {os.path.normpath(os.path.join(h, name)) for h in self.homes for name in BROAD}
+        return not any(
+            self.holds_a_home(place) or place.count("/") < SHALLOWEST or place in drawers
+            for place in (directory, real)
+        )
+
+    def holds_a_home(self, place: str) -> bool:
+        """Whether a directory is, or holds, what is never shared as a whole."""
+        return too_much(place) is not None or any(lies_in(home, place) for home in self.homes)
 
     def share(self, place: str, why: str, through: tuple[str, ...]) -> None:
-        if place not in self.found and see(place).kind in {Kind.DIRECTORY, Kind.FILE}:
+        seen = see(place)
+        never = seen.kind is Kind.DIRECTORY and any(map(self.holds_a_home, (place, seen.real)))
+        if place not in self.found and seen.kind in {Kind.DIRECTORY, Kind.FILE} and not never:
             share = Share(path=place, access=Access.READ_ONLY, why=why)
             self.found[place] = Found(share=share, through=tuple(dict.fromkeys(through)))
 

@@ -1,0 +1,232 @@
+"""Each element of bwrap's options is there for something: without it, an attempt gets out.
+
+Not shown that way, with the reason:
+- `--unshare-user`: bwrap 0.8.0 refuses `--disable-userns` without it, which is a test here.
+- `--disable-userns`, alone: the filter holds the same; both are taken away together here.
+- `--unshare-cgroup-try`: on a host whose own cgroup is `/` there is nothing to hide.
+- `--uid`, `--gid`, `--chdir`, `--proc`, `--dev`, `--tmpfs /tmp`, `--tmpfs /run`, the binds: without
+  them the server has less, not more.
+- `--die-with-parent`: the keeper ends the jail too; `test_lifecycle` kills the keeper itself.
+- the filter's refusal of foreign tables: not every kernel has x32 and i386 at all.
+- `--info-fd`, `--block-fd`: `test_lifecycle` shows that nothing starts early.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jail.conftest import SECRET, Finding, World, findings, standard_case
+from mcp_jail.core.spec import Access, JailSpec, MountKind, Plan, Share
+from mcp_jail.sandbox.build import build
+from mcp_jail.sandbox.bwrap import Descriptors, arguments
+from mcp_jail.sandbox.probe import probe
+from mcp_jail.sandbox.protected import Ours
+
+ROOT = os.getuid() == 0
+Change = Callable[[list[str]], list[str]]
+
+
+def without(*words: str) -> Change:
+    """Take one option with its arguments away; it must be there."""
+
+    def change(options: list[str]) -> list[str]:
+        size = len(words)
+        at = next(i for i in range(len(options)) if options[i : i + size] == list(words))
+        return options[:at] + options[at + size :]
+
+    return change
+
+
+def without_last(option: str, place: str, *, size: int, before: int = 0) -> Change:
+    """Take away an option of `size` words that ends with a place, and `before` words before it."""
+
+    def change(options: list[str]) -> list[str]:
+        ends = [i for i, word in enumerate(options) if word == place]
+        at = next(i - size + 1 for i in ends if options[i - size + 1] == option)
+        return options[: at - before] + options[at + size :]
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    def change(options: list[str]) -> list[str]:
+        for one in changes:
+            options = one(options)
+        return options
+
+    return change
+
+
+@pytest.fixture(scope="module")
+def plan(world: World, script: Path) -> Plan:
+    case = standard_case(world, [sys.executable])
+    access = {"ro": Access.READ_ONLY, "rw": Access.READ_WRITE}
+    shares = tuple(Share(path=p, access=access[a], why="test") for a, p in case["shares"])
+    spec = JailSpec(name="t", command=(sys.executable,), cwd=None, shares=shares, env={})
+    ours = tuple(Ours(path=p, what=w, mask=m) for p, w, m in case["ours"])
+    return build(spec, ours, host=probe({"HOME": world.facts["home"]}))
+
+
+def run_changed(plan: Plan, change: Change, world: World, name: str) -> dict[str, Finding]:
+    """Run one attempt in a jail whose options were changed."""
+    contents = [m.data or b"" for m in plan.mounts if m.kind is MountKind.DATA]
+    fds = [os.memfd_create("t") for _ in (plan.seccomp, *contents)]
+    for fd, content in zip(fds, (plan.seccomp, *contents), strict=True):
+        os.write(fd, content)
+        os.lseek(fd, 0, os.SEEK_SET)
+    numbers = Descriptors(seccomp=fds[0], info=1, block=0, data=tuple(fds[1:]))
+    options = arguments(plan, numbers)
+    options = without("--block-fd", "0")(without("--info-fd", "1")(options))
+    script = Path(world.facts["ro"]) / "attempts.py"
+    command = [*plan.command, "-I", str(script), str(script.with_name("world.json")), name]
+    done = subprocess.run(
+        [plan.bwrap, *change(options), "--", *command],
+        pass_fds=fds,
+        env={**os.environ, "JAIL_TEST_SECRET": SECRET},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    for fd in fds:
+        os.close(fd)
+    assert done.returncode == 0, done.stderr
+    return findings(done.stdout)
+
+
+def same(options: list[str]) -> list[str]:
+    return options
+
+
+SECCOMP = "without the filter"
+ELEMENTS: dict[str, tuple[Change, str]] = {
+    "--unshare-pid": (without("--unshare-pid"), "P1 see a process of the host"),
+    "--unshare-ipc": (without("--unshare-ipc"), "I6 attach the host's shared memory"),
+    "--unshare-net": (without("--unshare-net"), "N2 reach the host's loopback"),
+    "--unshare-net, for abstract sockets": (
+        without("--unshare-net"),
+        "I1 connect an abstract socket",
+    ),
+    "--hostname, --unshare-uts": (
+        both(without("--unshare-uts"), without("--hostname", "jail")),
+        "read the host's name",
+    ),
+    "--hostname": (without("--hostname", "jail"), "read the host's name"),
+    "--new-session": (without("--new-session"), "stay in the host's session"),
+    "--clearenv": (without("--clearenv"), "P19 read a secret of the environment"),
+    "--remount-ro /": (without("--remount-ro", "/"), "F28 write where programs are started from"),
+    "--remount-ro /dev": (
+        without("--remount-ro", "/dev"),
+        "F28 write where programs are started from",
+    ),
+}
+FILTERED = (
+    "P9 use a keyring",
+    "P9 read a keyring",
+    "P3 trace another process",
+    "I8 open a socket of another family",
+    "P5 take a descriptor of another process",
+    "P11 call kcmp",
+    "P11 call process_vm_readv",
+    "P7 hold a capability, or lack the filter",
+)
+ROOT_ELEMENTS: dict[str, tuple[Change, str]] = {
+    # For an ordinary user bwrap drops every capability by itself, and sysctls are root's.
+    "--cap-drop ALL": (
+        without("--cap-drop", "ALL"),
+        "P7 hold a capability, or lack the filter",
+    ),
+    "--ro-bind /proc/sys": (
+        without_last("--ro-bind", "/proc/sys", size=3),
+        "F20 open the core pattern or sysrq for writing",
+    ),
+}
+SHOWN = {**ELEMENTS, **(ROOT_ELEMENTS if ROOT else {})}
+
+
+@pytest.mark.parametrize("element", SHOWN)
+def test_without_this_element_an_attempt_gets_out(
+    element: str, plan: Plan, world: World, script: Path
+) -> None:
+    change, name = SHOWN[element]
+    assert run_changed(plan, same, world, name)[name].open is False
+    found = run_changed(plan, change, world, name)[name]
+    assert found.open is True, found.saw
+
+
+@pytest.mark.parametrize("name", FILTERED)
+def test_without_the_filter_an_attempt_gets_out(
+    name: str, plan: Plan, world: World, script: Path
+) -> None:
+    def change(options: list[str]) -> list[str]:
+        at = options.index("--seccomp")
+        return options[:at] + options[at + 2 :]
+
+    found = run_changed(plan, change, world, name)[name]
+    assert found.open is True, found.saw
+
+
+def test_without_the_filter_and_disable_userns_a_namespace_is_made(
+    plan: Plan, world: World, script: Path
+) -> None:
+    def change(options: list[str]) -> list[str]:
+        at = options.index("--seccomp")
+        return without("--disable-userns")(options[:at] + options[at + 2 :])
+
+    name = "P6 make a user namespace"
+    assert run_changed(plan, change, world, name)[name].open is True
+
+
+def test_without_its_mask_a_credential_in_a_share_is_read(
+    plan: Plan, world: World, script: Path
+) -> None:
+    place = os.path.dirname(world.facts["masked"])
+    # --perms 0555 --tmpfs PLACE, and --remount-ro PLACE
+    change = both(
+        without("--perms", "0555", "--tmpfs", place),
+        without("--remount-ro", place),
+    )
+    name = "F29 read known credentials inside a share"
+    assert run_changed(plan, change, world, name)[name].open is True
+
+
+def test_without_its_mask_our_state_in_a_share_is_read(
+    plan: Plan, world: World, script: Path
+) -> None:
+    place = str(world.home / ".config/mcp-jail")
+    change = both(
+        without("--perms", "0555", "--tmpfs", place),
+        without("--remount-ro", place),
+    )
+    name = "row 67 read our own state inside a share"
+    assert run_changed(plan, change, world, name)[name].open is True
+
+
+def test_without_its_size_a_temporary_directory_takes_the_machines_memory(
+    plan: Plan, world: World, script: Path
+) -> None:
+    name = "F23 fill the machine's memory through the temporary directory"
+
+    def change(options: list[str]) -> list[str]:
+        # a size as a host with much memory would give it by default
+        at = next(i for i, w in enumerate(options) if w == "/tmp" and options[i - 1] == "--tmpfs")  # noqa: S108
+        return [*options[: at - 3], "--size", str(64 << 30), *options[at - 1 :]]
+
+    assert run_changed(plan, change, world, name)[name].open is True
+
+
+def test_bwrap_refuses_disable_userns_unless_the_user_namespace_is_named(plan: Plan) -> None:
+    done = subprocess.run(
+        [plan.bwrap, "--disable-userns", "--ro-bind", "/", "/", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "--disable-userns requires --unshare-user" in done.stderr
