@@ -1,7 +1,8 @@
 /* The fastest MCP server worth measuring against: a line in, a canned answer with its id out.
  *
  *     cc -O2 -o echo bench/echo.c
- *     ./echo [BYTES]       the text of each call's result has so many bytes (16 if not said)
+ *     ./echo [BYTES [NOTES]]   the text of each call's result has so many bytes (16 if not said),
+ *                              and so many notifications come before it (0)
  *
  * It reads no JSON: the first "id": of a line is taken for the request's, which holds for clients
  * that write it before their params, as ours and mcp-jail do. Legacy era only. It answers all the
@@ -21,7 +22,12 @@ static const char TOOLS[] =
     "{\"tools\":[{\"name\":\"echo\",\"description\":\"Give back a text.\",\"inputSchema\":"
     "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}}]}";
 
+static const char NOTE[] =
+    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":"
+    "{\"level\":\"info\",\"data\":\"a note of some forty characters, no more\"}}\n";
+
 static char *result; /* of every call */
+static unsigned long notes; /* before every result of a call */
 static char *line;   /* what has come of a line so far */
 static size_t held, room;
 static char *out;
@@ -58,6 +64,10 @@ static void answer(const char *text) {
     const char *given = result;
     if (strstr(text, "\"initialize\"") != NULL) given = INITIALIZE;
     else if (strstr(text, "\"tools/list\"") != NULL) given = TOOLS;
+    for (unsigned long note = 0; given == result && note < notes; note++) {
+        append(NOTE, sizeof NOTE - 1);
+        if (filled > READ_BYTES) flush();
+    }
     append("{\"jsonrpc\":\"2.0\",\"id\":", 22);
     append(id, size);
     append(",\"result\":", 10);
@@ -77,6 +87,7 @@ static char *call_result(size_t bytes) {
 
 int main(int argc, char **argv) {
     result = call_result(argc > 1 ? strtoul(argv[1], NULL, 10) : 16);
+    notes = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     for (;;) {
         if (room - held < READ_BYTES + 1) line = grown(line, room = 2 * (held + READ_BYTES + 1));
         ssize_t got = read(0, line + held, READ_BYTES);

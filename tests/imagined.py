@@ -32,6 +32,16 @@ class Imagined:
         self.asked.append((space, path))
         return self._trees[space].get(path, MISSING)
 
+    def is_straight(self, path: str) -> bool:
+        """Answered from the same dictionary, honestly; not noted as asked."""
+        parts = path.split("/")[1:]
+        ways = ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
+        return all(
+            tree.get(way, MISSING) in ((DIRECTORY,) if way != path else (DIRECTORY, FILE, MISSING))
+            for tree in self._trees.values()
+            for way in ways
+        )
+
     def fullmatch(self, pattern: str, text: str) -> bool | None:
         return None if pattern in self._slow else re.fullmatch(pattern, text) is not None
 

@@ -43,6 +43,9 @@ class Nowhere:
     def look(self, space: Space, path: str) -> Seen:
         return MISSING
 
+    def is_straight(self, path: str) -> bool:
+        return False
+
     def fullmatch(self, pattern: str, text: str) -> bool | None:
         return None
 

@@ -48,5 +48,12 @@ class Outlook(Protocol):
     def look(self, space: Space, path: str) -> Seen:
         """What stands at a canonical absolute path: no `.`, no `..`, parents are directories."""
 
+    def is_straight(self, path: str) -> bool:
+        """Whether no component of a clean absolute path is a link, in both trees.
+
+        A short cut for the usual case: True only where `look` would say the same of each component,
+        False where that is not certain.
+        """
+
     def fullmatch(self, pattern: str, text: str) -> bool | None:
         """Whether a regular expression fits the whole text; None where it took too long."""

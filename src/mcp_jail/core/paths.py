@@ -82,7 +82,11 @@ def resolve(path: str, look: Callable[[str], Seen]) -> Parts | None:
 def lies_under(path: str, roots: tuple[str, ...], cwd: str | None, outlook: Outlook) -> bool:
     """Whether every reading of an argument ends under one of the absolute roots, in both trees."""
     readings = _readings(path, cwd)
-    return bool(readings) and all(_under_in(space, readings, roots, outlook) for space in Space)
+    if not readings:
+        return False
+    if len(readings) == 1 and _is_plainly_under(readings[0], roots, outlook):
+        return True
+    return all(_under_in(space, readings, roots, outlook) for space in Space)
 
 
 # Each pair: what may not occur, and why in words. Order is the order of complaint.
@@ -109,6 +113,12 @@ def _readings(path: str, cwd: str | None) -> tuple[str, ...]:
         # Many servers clean a path before they open it, and then `link/..` is another directory.
         readings[_cleaned(absolute)] = None
     return tuple(readings)
+
+
+def _is_plainly_under(path: str, roots: tuple[str, ...], outlook: Outlook) -> bool:
+    """Whether a path begins with a root and both are what they say: a prefix then is enough."""
+    begins = any(path.startswith(root) and path[len(root) :][:1] in ("", "/") for root in roots)
+    return begins and outlook.is_straight(path)
 
 
 def _under_in(

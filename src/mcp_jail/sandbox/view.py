@@ -38,6 +38,7 @@ class View:
         for order, mount in mounts:
             for parent in _above(mount.destination):
                 self._parents[parent] = order
+        self._same = _same_in_both(plan.mounts)
 
     def look(self, space: Space, path: str) -> Seen:
         """What stands at a canonical absolute path whose parents are directories."""
@@ -48,6 +49,17 @@ class View:
                 return self._look_inside(path)
             case _:
                 assert_never(space)
+
+    def is_straight(self, path: str) -> bool:
+        """Whether a path below a directory that is bound to its own place has no link on it.
+
+        The kernel is asked once for the whole path: what a descriptor opened by a path says it is
+        called (proc_pid_fd(5)) is that path exactly when nothing on it was a link.
+        """
+        for top, others in self._same:
+            if path.startswith(top) and path[len(top) :][:1] in ("", "/"):
+                return not path.startswith(others) and _is_called(path, top)
+        return False
 
     def fullmatch(self, pattern: str, text: str) -> bool | None:
         """Whether a pattern fits a whole text; None where that took too long."""
@@ -81,6 +93,36 @@ class View:
             if candidate is not None and candidate[0] > found[0]:
                 found = candidate
         return found
+
+
+def _same_in_both(mounts: tuple[Mount, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Directories that are bound to their own place, the deepest first, with the mounts in them."""
+    binds = (MountKind.BIND_READ_ONLY, MountKind.BIND_READ_WRITE)
+    tops = {m.destination for m in mounts if m.kind in binds and m.source == m.destination}
+    found = []
+    for top in sorted(tops, key=len, reverse=True):
+        others = tuple(m.destination for m in mounts if m.destination.startswith(f"{top}/"))
+        if top != "/" and not _in_kernel_tree(top):
+            found.append((top, others))
+    return tuple(found)
+
+
+def _is_called(path: str, top: str) -> bool:
+    """Whether a path, or what exists of it at or below `top`, is opened under its own name."""
+    while path.startswith(top):
+        try:
+            descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            path = path[: path.rindex("/")]
+            continue
+        except OSError:
+            return False
+        try:
+            is_link = stat.S_ISLNK(os.fstat(descriptor).st_mode)
+            return not is_link and os.readlink(f"/proc/self/fd/{descriptor}") == path
+        finally:
+            os.close(descriptor)
+    return False
 
 
 def _above(path: str) -> Iterator[str]:
