@@ -24,6 +24,25 @@ def start(code: str, *arguments: str, before: tuple[str, ...] = ()) -> subproces
     )
 
 
+def with_disk(*options: str) -> tuple[str, ...]:
+    """A command that starts a program where every directory above its disks is ours.
+
+    In a user namespace other users' directories belong to nobody, which the store refuses.
+    """
+    shown = {
+        "/usr",
+        "/lib",
+        "/lib64",
+        "/bin",
+        "/etc",
+        sys.prefix,
+        sys.base_prefix,
+        str(TESTS.parent),
+    }
+    shared = [part for path in sorted(shown) for part in ("--ro-bind-try", path, path)]
+    return ("bwrap", "--unshare-user", *shared, "--dev", "/dev", "--proc", "/proc", *options)
+
+
 def output(program: subprocess.Popen[str]) -> str:
     """What a program printed, once it has ended well."""
     out, err = program.communicate(timeout=60)

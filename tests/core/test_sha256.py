@@ -8,7 +8,7 @@ import hmac
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_jail.core.sha256 import hmac_sha256, sha256
+from mcp_jail.core.sha256 import LARGE_BYTES, hmac_sha256, sha256
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
@@ -19,3 +19,8 @@ def test_an_hmac_is_the_one_of_rfc_2104(key: bytes, message: bytes) -> None:
 @given(st.binary(max_size=300))
 def test_a_hash_is_the_one_of_hashlib(message: bytes) -> None:
     assert sha256(message).digest() == hashlib.sha256(message).digest()
+
+
+def test_a_large_message_has_the_same_hmac() -> None:
+    message = b"x" * (LARGE_BYTES + 1)
+    assert hmac_sha256(b"k", message) == hmac.digest(b"k", message, "sha256")

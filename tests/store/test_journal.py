@@ -15,7 +15,7 @@ from mcp_jail.core.verify import RunState
 from mcp_jail.errors import AuditError, ExitCode
 from mcp_jail.store.history import verify_file
 from mcp_jail.store.journal import Journal, open_journal, rotated
-from programs import output, start
+from programs import output, start, with_disk
 
 START, END = Entry(kind=Kind.START, name="files"), Entry(kind=Kind.END)
 
@@ -114,19 +114,15 @@ def test_a_folder_that_others_can_write_is_refused(path: str) -> None:
         open_journal(path)
 
 
-def test_a_full_disk_stops_the_run_for_good(path: str) -> None:
+def test_a_full_disk_stops_the_run_for_good() -> None:
     """On a real file system of 64 KiB, as root and as anybody."""
-    folder = os.path.dirname(path)
-    os.makedirs(folder)
     check = (
         "\nfrom mcp_jail.store.history import verify_file\n"
         "print([run.state.value for run in verify_file(path).runs], verify_file(path).broken)"
     )
-    disk = (
-        *("bwrap", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
-        *("--perms", "0700", "--size", "65536", "--tmpfs", folder),
-    )
-    said = output(start(WRITER + check, path, "one", "1000", "0", before=disk)).splitlines()
+    disk = with_disk("--perms", "0700", "--size", "65536", "--tmpfs", "/disk")
+    program = start(WRITER + check, "/disk/files.jsonl", "one", "1000", "0", before=disk)
+    said = output(program).splitlines()
     assert said[0] == "started"
     assert said[1].endswith("cannot be written: No space left on device")
     assert said[2:] == ["still failed", "['open'] 0"]
@@ -140,10 +136,9 @@ def test_a_write_that_the_device_refuses_stops_the_run_for_good() -> None:
             journal.write(line)
 
 
-def test_a_read_only_disk_is_told_at_the_start(path: str) -> None:
-    os.makedirs(os.path.dirname(path), 0o700)
-    disk = ("bwrap", "--ro-bind", "/", "/", "--dev", "/dev")
-    program = start(WRITER, path, "one", "1", "0", before=disk)
+def test_a_read_only_disk_is_told_at_the_start() -> None:
+    disk = with_disk("--perms", "0700", "--tmpfs", "/disk", "--remount-ro", "/disk")
+    program = start(WRITER, "/disk/files.jsonl", "one", "1", "0", before=disk)
     _, error = program.communicate(timeout=60)
     assert "AuditError" in error
     assert "Read-only file system" in error

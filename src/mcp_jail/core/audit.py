@@ -96,7 +96,8 @@ class Chain:
     def __init__(self, run: str, anchor: Anchor | None = None) -> None:
         """Begin a chain at what the journal found at the end of its file (none: it was empty)."""
         self.run = run
-        self._run = _ENCODER.encode(run)
+        quoted = _ENCODER.encode(run).replace(b"%", b"%%")
+        self._head = b'{"v":1,"t":%d,"run":' + quoted + b',"n":%d,%b%b'
         self._first = b'"anchor":%b,' % _ENCODER.encode(anchor or Anchor())
         self._next = 0
         self._previous = _NO_PREVIOUS
@@ -104,21 +105,14 @@ class Chain:
     def seal(self, entry: Entry, t_ms: int) -> bytes:
         """The entry as one line with its newline; the first of a chain must be `start`."""
         number = self._next
-        body = _encode(entry)
-        first = self._first if number == 0 else b""
-        sealed = b'{"v":1,"t":%d,"run":%b,"n":%d,%b%b' % (
-            t_ms,
-            self._run,
-            number,
-            first,
-            body[1:-1],
-        )
         if number == 0 and entry.kind is not Kind.START:
             raise ValueError("a run's first entry is its start")
-        digest = sha256(self._previous + sealed)
-        self._previous = digest.digest()
+        body = _encode(entry)
+        first = self._first if number == 0 else b""
+        sealed = self._head % (t_ms, number, first, body[1:-1])
+        self._previous = digest = sha256(self._previous + sealed).digest()
         self._next = number + 1
-        return b'%b,"hash":"%b"}\n' % (sealed, digest.hexdigest().encode())
+        return b'%b,"hash":"%b"}\n' % (sealed, digest.hex().encode())
 
 
 def read_record(line: bytes) -> Record:

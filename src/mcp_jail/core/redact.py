@@ -34,11 +34,15 @@ MAX_VALUES = 2000
 MAX_DEPTH = 64
 # The redacted arguments of one entry, in bytes.
 MAX_ARGUMENTS_BYTES = 16 * 1024
+DIGEST_BYTES = 16
 
 
 def arguments_digest(key: bytes, canonical: bytes) -> str:
-    """The HMAC-SHA-256 of a call's canonical arguments under the state key, in hex."""
-    return hmac_sha256(key, canonical).hex()
+    """The HMAC of a call's canonical arguments under the state key: SHA-256, 128 bits, in hex.
+
+    Half of a keyed hash is as good as all of it (RFC 2104, 5), and lines stay shorter.
+    """
+    return hmac_sha256(key, canonical)[:DIGEST_BYTES].hex()
 
 
 def known_values(shared: Mapping[str, str], secrets: Iterable[str]) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ else:
 
 __all__ = ["hmac_sha256", "sha256"]
 
+# From here OpenSSL's code, six times as fast, wins back what loading it costs.
+LARGE_BYTES = 1024 * 1024
 BLOCK_BYTES = 64  # SHA-256's block (RFC 2104: longer keys are hashed first, shorter ones padded)
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
@@ -32,5 +34,15 @@ def hmac_sha256(key: bytes, message: bytes) -> bytes:
     if len(key) > BLOCK_BYTES:
         key = sha256(key).digest()
     key = key.ljust(BLOCK_BYTES, b"\0")
-    inner = sha256(key.translate(_INNER) + message).digest()
+    padded = key.translate(_INNER) + message
+    inner = _of_large(padded) if len(padded) > LARGE_BYTES else sha256(padded).digest()
     return sha256(key.translate(_OUTER) + inner).digest()
+
+
+def _of_large(message: bytes) -> bytes:
+    """The hash of a large message by OpenSSL, or by ours where a closed-in guard cannot load it."""
+    try:
+        import hashlib  # noqa: PLC0415 - most runs never hash a megabyte
+    except (ImportError, OSError):
+        return sha256(message).digest()
+    return hashlib.sha256(message).digest()
