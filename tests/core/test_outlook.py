@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from imagined import Imagined
-
 from mcp_jail.core.outlook import DIRECTORY, FILE, MISSING, OPAQUE, Outlook, SeenKind, Space
 
 
