@@ -128,6 +128,17 @@ def test_what_lies_under_opens_under_however_a_server_cleans_it(
                     assert end is None or end == root or end.startswith(f"{root}/")
 
 
+@given(TREES, PATHS)
+def test_a_straight_path_is_itself_in_both_trees(tree: dict[str, str], paths: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(os.path.realpath(folder)) / "top"
+        grow(top, tree)
+        view = View(_shared(top), fullmatch)
+        for path in map(os.path.normpath, placed(paths, top)):
+            if view.is_straight(path):
+                assert [walked(path, space, view) for space in Space] == [path, path]
+
+
 @given(RICH_TREES, BATCHES, STEPS.map("/".join))
 @settings(max_examples=25)
 def test_what_lies_under_opens_under_inside_a_jail(

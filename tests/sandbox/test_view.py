@@ -143,5 +143,37 @@ def test_a_path_through_a_private_place_never_lies_under(projects: Path) -> None
     assert not lies_under(f"{projects}/sub/../file", root, None, inside)
 
 
+def test_a_path_without_links_below_a_shared_directory_is_straight(projects: Path) -> None:
+    inside = view(mount(BIND, projects, projects))
+    for path in ("", "/sub", "/file", "/new", "/sub/new/deep"):
+        assert inside.is_straight(f"{projects}{path}")
+
+
+def test_a_path_that_is_not_the_same_in_both_trees_is_not_straight(projects: Path) -> None:
+    (projects / "dangling").symlink_to("nowhere")
+    (projects / "to-sub").symlink_to("sub")
+    bind = mount(BIND, projects, projects)
+    for path in (
+        "/link",
+        "/link/x",
+        "/dangling",
+        "/dangling/x",
+        "/to-sub",
+        "/to-sub/new",
+        "/file/x",
+    ):
+        assert not view(bind).is_straight(f"{projects}{path}")
+    assert not view(bind).is_straight(f"{projects}-evil")
+    assert not view(bind).is_straight(str(projects.parent))
+    elsewhere = mount(BIND, "/elsewhere", projects)
+    assert not view(elsewhere).is_straight("/elsewhere/file")
+    masked = mount(MountKind.TMPFS_READ_ONLY, projects / "sub")
+    assert not view(bind, masked).is_straight(f"{projects}/sub/x")
+    for over in (projects, projects.parent):
+        covered = view(bind, mount(MountKind.TMPFS, over))
+        assert not covered.is_straight(f"{projects}/file")
+        assert not lies_under(f"{projects}/file", (str(projects),), None, covered)
+
+
 def test_patterns_are_passed_on() -> None:
     assert view().fullmatch("a", "a") is None

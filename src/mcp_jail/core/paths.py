@@ -35,6 +35,8 @@ def expand_home(path: str, home: str) -> str | None:
 
 def refused_shape(path: str) -> str | None:
     """Why no walk is tried for an argument, or None; the text completes "the path ..."."""
+    if len(path) <= NAME_MAX and _PLAIN.fullmatch(path) and not path.endswith(" "):
+        return None
     if not path:
         return "is empty"
     if path != path.strip():
@@ -88,6 +90,9 @@ def lies_under(path: str, roots: tuple[str, ...], cwd: str | None, outlook: Outl
         return True
     return all(_under_in(space, readings, roots, outlook) for space in Space)
 
+
+# Nearly every path: of characters that none of the refused shapes has.
+_PLAIN = re.compile(r"/[A-Za-z0-9 ._/@+=,#-]*")
 
 # Each pair: what may not occur, and why in words. Order is the order of complaint.
 _REFUSED_SHAPES = (
@@ -159,6 +164,8 @@ def _end(kind: SeenKind, found: Parts, waiting: list[str]) -> Parts | None:
 
 def _cleaned(path: str) -> str:
     """The path with `.`, `..` and doubled slashes taken out by text alone, as servers do it."""
+    if "//" not in path and "/." not in path and not path.endswith("/"):
+        return path
     done: list[str] = []
     for part in path.split("/"):
         if part == "..":

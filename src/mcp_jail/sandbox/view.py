@@ -38,7 +38,8 @@ class View:
         for order, mount in mounts:
             for parent in _above(mount.destination):
                 self._parents[parent] = order
-        self._same = _same_in_both(plan.mounts)
+        shown = [mount for _, mount in mounts if self._covering(mount.destination)[1] is mount]
+        self._same = _same_in_both(shown)
 
     def look(self, space: Space, path: str) -> Seen:
         """What stands at a canonical absolute path whose parents are directories."""
@@ -95,8 +96,11 @@ class View:
         return found
 
 
-def _same_in_both(mounts: tuple[Mount, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Directories that are bound to their own place, the deepest first, with the mounts in them."""
+def _same_in_both(mounts: list[Mount]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Directories that are bound to their own place, the deepest first, with the mounts in them.
+
+    Of mounts that cover one another only the uppermost may be given.
+    """
     binds = (MountKind.BIND_READ_ONLY, MountKind.BIND_READ_WRITE)
     tops = {m.destination for m in mounts if m.kind in binds and m.source == m.destination}
     found = []
