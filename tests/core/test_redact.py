@@ -115,6 +115,24 @@ def test_arguments_of_any_size_become_small(value: Any) -> None:
     msgspec.json.decode(encoded)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("-" * 3_000, "token" * 600, "--token" * 500, "://a:" * 600, "-----BEGIN " * 300),
+        *("eyJ" + "a." * 1500, "password " * 400, "bearer " * 400, '"' * 3_000),
+        "--" + "token" * 200_000 + "!",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_no_text_makes_the_search_endless(text: str) -> None:
+    shown({"a": [text] * (3_000_000 // len(text)), text: text, "name": text})
+
+
+def test_a_text_that_is_not_searched_is_not_shown() -> None:
+    value = {"a": ["." * 4_000] * 30 + [SECRET]}
+    assert SECRET not in str(shown(value))
+
+
 def test_arguments_nested_deeper_than_is_looked_into_are_cut() -> None:
     value: Any = "x"
     for _ in range(200):

@@ -30,6 +30,9 @@ MAX_TEXT = 512
 MARGIN = 1024
 # Values of one call that are looked at; the rest is counted. Bounds the work, not the result.
 MAX_VALUES = 2000
+# Characters of one call that are searched; further texts are only counted. Well beyond what
+# MAX_ARGUMENTS_BYTES keeps, and some 20 ms of work.
+MAX_SEARCHED = 32 * 1024
 # Nesting that is looked into; the wire's own limit is not far above.
 MAX_DEPTH = 64
 # The redacted arguments of one entry, in bytes.
@@ -132,12 +135,13 @@ class _Walk:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._left = MAX_VALUES
+        self._chars = MAX_SEARCHED
 
     def value(self, value: Any, depth: int) -> Any:
         self._left -= 1
         match value:
             case str():
-                return self._redactor.text(value)
+                return self._text(value)
             case dict() | list() if depth >= MAX_DEPTH:
                 return "[cut: nested deeper]"
             case dict():
@@ -146,6 +150,12 @@ class _Walk:
                 return self._sequence(value, depth)
             case _:
                 return value
+
+    def _text(self, text: str) -> str:
+        if self._chars <= 0:
+            return f"[cut: {len(text)} characters]" if text else text
+        self._chars -= min(len(text), MAX_TEXT + MARGIN)
+        return self._redactor.text(text)
 
     def _mapping(self, mapping: dict[str, Any], depth: int) -> dict[str, Any]:
         named = any(
@@ -157,9 +167,7 @@ class _Walk:
                 shown["[cut]"] = len(mapping) - len(shown)
                 break
             hide = is_telling(key) or (named and key.lower() in _VALUE_KEYS)
-            shown[self._redactor.text(key)] = (
-                _hidden(value) if hide else self.value(value, depth + 1)
-            )
+            shown[self._text(key)] = _hidden(value) if hide else self.value(value, depth + 1)
         return shown
 
     def _sequence(self, sequence: list[Any], depth: int) -> list[Any]:

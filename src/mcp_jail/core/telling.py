@@ -9,44 +9,17 @@ from __future__ import annotations
 
 import re
 from binascii import b2a_base64
+from functools import cache
 
 # Shorter known values are words such as `info` or `1`, and would blot out half of every log.
 MIN_KNOWN_CHARS = 8
+# Of a longer name its ends are looked at: 64 characters each, so that no name costs much.
+MAX_NAME_CHARS = 128
 
 _NAME = (
     r"pass(?:word|wd|phrase|code)|pwd|secret|token(?!s|iz)|api[_ .-]?key|access[_ .-]?key"
     r"|private[_ .-]?key|signing[_ .-]?key|encryption[_ .-]?key|credential|cookie|session[_ .-]?id"
     r"|authorization|bearer|client[_ .-]?assertion"
-)
-_TELLING_NAME = re.compile(rf"(?i){_NAME}|(?:^|[_ .-])(?:auth|otp|pin|key[_ .-]?material)$")
-_TELLING_FLAG = re.compile(rf"(?i)^--?[\w-]*(?:{_NAME}|auth)[\w-]*$")
-
-# Each alternative begins with a letter of its own, which lets the regex engine skip over text.
-_SHAPES = re.compile(
-    r"A(?:KIA|SIA|GPA|ROA|IDA)[0-9A-Z]{16,}"  # AWS
-    r"|AIza[0-9A-Za-z_-]{30,}"  # Google API key
-    r"|ya29\.[0-9A-Za-z_.-]{16,}"  # Google OAuth
-    r"|GOCSPX-[0-9A-Za-z_-]{16,}"
-    r"|gh[oprsu]_[0-9A-Za-z]{20,}"  # GitHub
-    r"|github_pat_[0-9A-Za-z_]{20,}"
-    r"|gl(?:pat|ptt|dt|rt|soat|cbt)-[0-9A-Za-z_.-]{16,}"  # GitLab
-    r"|[rs]k[-_](?:live_|test_|ant-|proj-|or-)?[0-9A-Za-z_-]{16,}"  # OpenAI, Anthropic, Stripe
-    r"|xox[a-z]-[0-9A-Za-z-]{8,}|xapp-[0-9A-Za-z-]{8,}"  # Slack
-    r"|npm_[0-9A-Za-z]{30,}|pypi-[0-9A-Za-z_-]{30,}|hf_[0-9A-Za-z]{20,}"
-    r"|dop_v1_[0-9a-f]{32,}|SG\.[0-9A-Za-z_-]{16,}\.[0-9A-Za-z_-]{16,}|lin_api_[0-9A-Za-z]{20,}"
-    r"|eyJ[0-9A-Za-z_-]{12,}(?:\.[0-9A-Za-z_-]*)*"  # JWT, JWE
-    r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*-----|\Z)"
-)
-# A name and its value in running text; group 1 is what to hide.
-_PAIRS = (
-    re.compile(r"://([^\s/]+)@"),  # userinfo of a URL
-    re.compile(r"(?i)\b(?:bearer|negotiate)[ \t]+([0-9A-Za-z._~+/=-]{8,})"),
-    re.compile(r"(?i)\bbasic[ \t]+([0-9A-Za-z+/_-]{12,}={0,2})"),
-    re.compile(r"(?i)authorization[\"']?\s*[:=]\s*[\"']?([^\r\n\"']{4,})"),
-    re.compile(
-        rf"(?i)(?:{_NAME})[\w.-]*\\?[\"']?\]?\s*(?::=|[:=])\s*\\?[\"']?([^\s\"'\\&,;]{{4,}})"
-    ),
-    re.compile(rf"(?i)--?[\w-]*(?:{_NAME})[\w-]*\s+[\"']?([^\s\"']{{4,}})"),
 )
 # No shape without one of these (a dozen searches of a few bytes each beat one regex of them all),
 _SHAPE_HINTS = (
@@ -65,12 +38,16 @@ _NAME_HINTS = (
 
 def is_telling(name: str) -> bool:
     """Whether what stands under this name is likely a secret (`password`, `x-api-key`, ...)."""
-    return _TELLING_NAME.search(name) is not None
+    if len(name) > MAX_NAME_CHARS:
+        name = f"{name[: MAX_NAME_CHARS // 2]} {name[-MAX_NAME_CHARS // 2 :]}"
+    return _telling_name().search(name) is not None
 
 
 def is_telling_flag(word: str) -> bool:
     """Whether the word after this one of a command line is likely a secret (`--token`)."""
-    return word.startswith("-") and _TELLING_FLAG.match(word) is not None
+    if not word.startswith("-") or len(word) > MAX_NAME_CHARS:
+        return False
+    return _telling_flag().match(word) is not None
 
 
 def hinted(text: str) -> bool:
@@ -87,8 +64,8 @@ def hinted(text: str) -> bool:
 
 def shape_spans(text: str) -> list[tuple[int, int]]:
     """Where tokens of known shapes and named values stand in a text."""
-    spans = [match.span() for match in _SHAPES.finditer(text)]
-    for pair in _PAIRS:
+    spans = [match.span() for match in _shapes().finditer(text)]
+    for pair in _pairs():
         spans += [match.span(1) for match in pair.finditer(text)]
     return spans
 
@@ -118,6 +95,55 @@ def encodings(value: str) -> frozenset[str]:
         core = _base64_core(raw, offset)
         found |= {core, core.replace("+", "-").replace("/", "_")}
     return frozenset(found)
+
+
+# Compiled at the first need: a run whose calls tell nothing saves the 2 ms.
+@cache
+def _telling_name() -> re.Pattern[str]:
+    return re.compile(rf"(?i){_NAME}|(?:^|[_ .-])(?:auth|otp|pin|key[_ .-]?material)$")
+
+
+@cache
+def _telling_flag() -> re.Pattern[str]:
+    return re.compile(rf"(?i)^--?[\w-]*(?:{_NAME}|auth)[\w-]*$")
+
+
+@cache
+def _shapes() -> re.Pattern[str]:
+    # Each alternative begins with a letter of its own, which lets the engine skip over text.
+    return re.compile(
+        r"A(?:KIA|SIA|GPA|ROA|IDA)[0-9A-Z]{16,}"  # AWS
+        r"|AIza[0-9A-Za-z_-]{30,}"  # Google API key
+        r"|ya29\.[0-9A-Za-z_.-]{16,}"  # Google OAuth
+        r"|GOCSPX-[0-9A-Za-z_-]{16,}"
+        r"|gh[oprsu]_[0-9A-Za-z]{20,}"  # GitHub
+        r"|github_pat_[0-9A-Za-z_]{20,}"
+        r"|gl(?:pat|ptt|dt|rt|soat|cbt)-[0-9A-Za-z_.-]{16,}"  # GitLab
+        r"|[rs]k[-_](?:live_|test_|ant-|proj-|or-)?[0-9A-Za-z_-]{16,}"  # OpenAI, Anthropic, Stripe
+        r"|xox[a-z]-[0-9A-Za-z-]{8,}|xapp-[0-9A-Za-z-]{8,}"  # Slack
+        r"|npm_[0-9A-Za-z]{30,}|pypi-[0-9A-Za-z_-]{30,}|hf_[0-9A-Za-z]{20,}"
+        r"|dop_v1_[0-9a-f]{32,}|SG\.[0-9A-Za-z_-]{16,}\.[0-9A-Za-z_-]{16,}|lin_api_[0-9A-Za-z]{20,}"
+        r"|eyJ[0-9A-Za-z_-]{12,}(?:\.[0-9A-Za-z_-]*)*"  # JWT, JWE
+        r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*-----|\Z)"
+    )
+
+
+@cache
+def _pairs() -> tuple[re.Pattern[str], ...]:
+    """A name and its value in running text; group 1 is what to hide.
+
+    Repeats before a name are bounded: a text of dashes must not cost its length squared.
+    """
+    return (
+        re.compile(r"://([^\s/]+)@"),  # userinfo of a URL
+        re.compile(r"(?i)\b(?:bearer|negotiate)[ \t]+([0-9A-Za-z._~+/=-]{8,})"),
+        re.compile(r"(?i)\bbasic[ \t]+([0-9A-Za-z+/_-]{12,}={0,2})"),
+        re.compile(r"(?i)authorization[\"']?\s*[:=]\s*[\"']?([^\r\n\"']{4,})"),
+        re.compile(
+            rf"(?i)(?:{_NAME})[\w.-]{{0,40}}\\?[\"']?\]?\s*(?::=|[:=])\s*\\?[\"']?([^\s\"'\\&,;]{{4,}})"
+        ),
+        re.compile(rf"(?i)--?[\w-]{{0,40}}?(?:{_NAME})[\w-]{{0,40}}\s+[\"']?([^\s\"']{{4,}})"),
+    )
 
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
