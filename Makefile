@@ -1,4 +1,5 @@
 # make test    everything the tests need, then the tests; works on a fresh machine
+# make clients whole MCP clients, which more tests then run against; 800 MB
 # make check   format, lint, layers, types, architecture: fast, needs no jail
 # make format  put the code into shape
 # make clean   remove what was made here
@@ -8,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: test check format format-check lint imports types architecture venv needs clean
+.PHONY: test check format format-check lint imports types architecture venv needs clients clean
 
 test: venv needs
 	$(BIN)/pytest -n $(WORKERS)
@@ -23,6 +24,10 @@ $(VENV)/.complete: requirements/dev.txt scripts/make-venv
 needs:
 	scripts/need-bubblewrap
 	scripts/make-node-tree
+	scripts/make-python-servers $(PYTHON)
+
+clients:
+	scripts/make-node-tree tests/node/applications
 
 format: venv
 	$(BIN)/ruff format
@@ -44,5 +49,5 @@ architecture: venv
 	$(BIN)/pytest -p no:xdist tests/test_architecture.py
 
 clean:
-	rm -rf $(VENV) tests/node/node_modules build dist .mypy_cache .ruff_cache .pytest_cache \
+	rm -rf $(VENV) .servers tests/node/node_modules tests/node/applications/node_modules build dist .mypy_cache .ruff_cache .pytest_cache \
 		.hypothesis .import_linter_cache

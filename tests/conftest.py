@@ -1,8 +1,8 @@
 """What every test stands on: no skip passes, no test touches the home of who runs it.
 
 - With `MCP_JAIL_REQUIRE=1`, as in CI, a skipped or expected failure is a failure, and so is a
-  missing tree of npm servers. Without it, tests that need the npm servers are left out where those
-  are not installed, and the summary says so.
+  missing tree of npm servers or whole clients. Without it, tests that need one of these trees are
+  left out where it is not installed, and the summary says so.
 - Hypothesis has no deadlines (a slow machine is no bug); `MCP_JAIL_EXAMPLES` asks for more examples
   and new random ones.
 """
@@ -21,6 +21,8 @@ from hypothesis import settings
 ROOT: Final = Path(__file__).resolve().parent.parent
 SERVERS: Final = ROOT / "tests" / "servers"
 NPM_TREE: Final = ROOT / "tests" / "node" / "node_modules"
+APPLICATIONS: Final = ROOT / "tests" / "node" / "applications" / "node_modules"
+PYTHON_SERVERS: Final = ROOT / ".servers"
 REQUIRED: Final = os.environ.get("MCP_JAIL_REQUIRE") == "1"
 
 EXAMPLES: Final = os.environ.get("MCP_JAIL_EXAMPLES")
@@ -28,7 +30,14 @@ settings.register_profile("usual", deadline=None, derandomize=True, max_examples
 settings.register_profile("long", deadline=None, max_examples=int(EXAMPLES or 100))
 settings.load_profile("long" if EXAMPLES else "usual")
 
-LEAVES_OUT_NPM: Final = not REQUIRED and not NPM_TREE.is_dir()
+# Fixtures that stand for a tree which need not be there, and what is left out without it.
+TREES: Final = {
+    "npm_tree": (NPM_TREE, "run npm servers (install Node.js, then `make test`)"),
+    "applications": (APPLICATIONS, "run whole clients (`make clients`)"),
+}
+LEFT_OUT: Final = {
+    fixture: what for fixture, (tree, what) in TREES.items() if not REQUIRED and not tree.is_dir()
+}
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -52,20 +61,18 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs the npm servers where they are not installed."""
-    if not LEAVES_OUT_NPM:
+    """Leave out what needs a tree that is not installed."""
+    if not LEFT_OUT:
         return
-    needing = [item for item in items if "npm_tree" in _fixtures(item)]
+    needing = [item for item in items if LEFT_OUT.keys() & set(_fixtures(item))]
     items[:] = [item for item in items if item not in needing]
     config.hook.pytest_deselected(items=needing)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was left out."""
-    if LEAVES_OUT_NPM:
-        terminalreporter.write_line(
-            "left out: the tests that run npm servers; install Node.js, then `make test`"
-        )
+    if LEFT_OUT:
+        terminalreporter.write_line(f"left out: the tests that {', that '.join(LEFT_OUT.values())}")
 
 
 @pytest.fixture
@@ -73,6 +80,20 @@ def npm_tree() -> Path:
     """Where the real npm servers are installed; asked for by the tests that run one."""
     assert NPM_TREE.is_dir(), "tests/node/node_modules is missing: run scripts/make-node-tree"
     return NPM_TREE
+
+
+@pytest.fixture
+def applications() -> Path:
+    """Where whole clients and the Node.js for them are installed."""
+    assert APPLICATIONS.is_dir(), "tests/node/applications/node_modules is missing: make clients"
+    return APPLICATIONS
+
+
+@pytest.fixture
+def python_servers() -> Path:
+    """The directory of programs of the real servers of PyPI."""
+    assert PYTHON_SERVERS.is_dir(), "not installed: scripts/make-python-servers python3"
+    return PYTHON_SERVERS / "bin"
 
 
 @pytest.fixture
