@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from driver import ERAS, Home, command, processes_with, started, wait_until
+from mcp_jail.store.places import find_places
 
 POLICY = """\
 filesystem: {read_write: [~/projects/scratch]}
 tools: {default: allow}
 """
 
+ECHO = command("echo.py")
 STOPS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 
@@ -36,6 +38,11 @@ def is_free(lock: Path) -> bool:
         except BlockingIOError:
             return False
     return True
+
+
+def is_of(note: Path, pid: int) -> bool:
+    """Whether a note in the registry is of a guard with this process id."""
+    return bool(json.loads(note.read_text())["pid"] == pid)
 
 
 def nothing_left(home: Home) -> bool:
@@ -81,6 +88,31 @@ def test_what_a_server_leaves_behind_ends_with_it(home: Home, keep: list[str]) -
         assert not is_free(lock)
         assert client.close() == 0
     wait_until(lambda: is_free(lock))
+
+
+def test_a_run_is_noted_while_it_runs_and_not_after_even_a_kill_9(home: Home) -> None:
+    with started(home, "run", "fs", *ECHO) as client:
+        client.open()
+        notes = find_places(home.environ()).runtime
+        mine = [note for note in Path(notes).iterdir() if is_of(note, client.process.pid)]
+        assert len(mine) == 1
+        client.process.kill()
+        wait_until(lambda: not mine[0].exists())
+
+
+def test_a_kept_home_is_there_again_and_a_fresh_one_is_not(home: Home) -> None:
+    inside = str(home.path / "notes.txt")
+    for kept in (True, False):
+        what = "keep" if kept else "fresh"
+        home.write_policy(POLICY.replace("filesystem: {", f"filesystem: {{home: {what}, "))
+        for turn in (1, 2):
+            with started(home, "run", "fs", *ECHO) as client:
+                client.open()
+                found = client.call("read_file", path=inside)
+                assert ("remember" in str(found)) == (kept and turn == 2)
+                client.call("write_file", path=inside, content="remember")
+                client.close()
+        assert not Path(inside).exists()
 
 
 def test_kill_9_of_the_guard_leaves_nothing(home: Home) -> None:

@@ -27,6 +27,7 @@ from mcp_jail.proxy.stderr import ErrorStream
 from mcp_jail.sandbox import keeper as keepers
 from mcp_jail.sandbox.launch import launch
 from mcp_jail.sandbox.view import View
+from mcp_jail.store import runs
 from mcp_jail.store.journal import open_journal
 from mcp_jail.store.state_key import state_key
 
@@ -48,11 +49,12 @@ _CODES = {
 def guard(prepared: Prepared, *, client: tuple[int, int], errors: ErrorStream) -> ExitCode:
     """Run a server in its jail until client or server end; JailBuildError, AuditError."""
     keeper = keepers.start()
+    run = os.urandom(8).hex()
     try:
         journal = open_journal(prepared.audit)
-        chain = Chain(os.urandom(8).hex(), journal.anchor)
-        recorder = Recorder(chain, journal, _now_ms)
+        recorder = Recorder(Chain(run, journal.anchor), journal, _now_ms)
         session = _session(prepared)
+        _register(prepared, run, keeper)
         jail = launch(prepared.plan, keeper=keeper)
     except BaseException:
         keeper.close()
@@ -73,6 +75,22 @@ def guard(prepared: Prepared, *, client: tuple[int, int], errors: ErrorStream) -
     finally:
         jail.close()
     return _ended(prepared, session, recorder, errors, ending)
+
+
+def _register(prepared: Prepared, run: str, keeper: keepers.Keeper) -> None:
+    """Note the run among those that are running; the keeper takes the note away at the end."""
+    on_disk = prepared.judged.on_disk
+    keeper.forget(on_disk.run(run))
+    runs.register(
+        on_disk,
+        runs.this_run(
+            run=run,
+            name=prepared.policy.name,
+            started=_now_ms(),
+            policy=prepared.judged.file.path,
+            audit=prepared.audit,
+        ),
+    )
 
 
 def _session(prepared: Prepared) -> Session:

@@ -1,4 +1,6 @@
-"""From a policy's name to all values of a run: policy, rulebook, plan. Starts and writes nothing.
+"""From a policy's name to all values of a run: policy, rulebook, plan. Starts nothing.
+
+Nothing is written but, where a policy keeps its server's HOME, that empty directory of ours.
 
 `run` carries out what this gives, `show` prints it and `check` asks its rulebook, so what is shown
 is what is done.
@@ -23,6 +25,7 @@ from mcp_jail.core.spec import JailSpec, Plan
 from mcp_jail.errors import LaunchMismatchError, Place, UsageError
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.protected import Ours
+from mcp_jail.store.files import make_private_folder
 from mcp_jail.store.places import Places, find_places, home_folder
 from mcp_jail.store.policies import PolicyFile, find_policy, read_policy
 
@@ -117,16 +120,10 @@ def prepare(
         client_cwd=os.getcwd() if client_cwd is None else client_cwd,
     )
     if policy.filesystem.home is Home.KEEP:
-        spec = msgspec.structs.replace(spec, keep_home=kept_home(judged))
+        spec = msgspec.structs.replace(spec, keep_home=_kept_home(judged))
     audit = audit_path(judged)
     plan = build(spec, _ours(judged, audit), environ=environ)
     return Prepared(judged, spec, plan, lint(policy, judged.places, spec), audit)
-
-
-def kept_home(judged: Judged) -> str:
-    """The directory that is HOME inside when the policy keeps it; made by `run`."""
-    data = os.path.dirname(judged.on_disk.packages)
-    return os.path.join(data, "homes", judged.policy.name)
 
 
 def audit_path(judged: Judged) -> str:
@@ -138,6 +135,14 @@ def audit_path(judged: Judged) -> str:
     if expanded is None:
         raise UsageError(f"audit.path '{path}' is neither absolute nor begins with ~/")
     return expanded
+
+
+def _kept_home(judged: Judged) -> str:
+    """The directory that is HOME inside when the policy keeps it."""
+    data = os.path.dirname(judged.on_disk.packages)
+    folder = os.path.join(data, "homes", judged.policy.name)
+    make_private_folder(folder)
+    return folder
 
 
 def _command(
