@@ -8,9 +8,10 @@ root only, "" where the machine decides or the attempt would do harm there. So a
 never succeed is noticed.
 """
 
+from __future__ import annotations
+
 import ctypes
 import errno
-import fcntl
 import glob
 import json
 import mmap
@@ -22,16 +23,19 @@ import stat
 import struct
 import subprocess
 import sys
-
+from collections.abc import Callable, Iterable
+from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 X86 = platform.machine() == "x86_64"
-ATTEMPTS = {}
+World = dict[str, Any]
+Attempt = Callable[[World], object]
+ATTEMPTS: dict[str, tuple[Attempt, str, bool]] = {}
 HELD_ERRORS = {errno.EPERM, errno.ENOSYS}
 
 
-def attempt(*names, bare="", harmful=False):
-    def register(function):
+def attempt(*names: str, bare: str = "", harmful: bool = False) -> Callable[[Attempt], Attempt]:
+    def register(function: Attempt) -> Attempt:
         for name in names:
             ATTEMPTS[name] = (function, bare, harmful)
         return function
@@ -39,7 +43,7 @@ def attempt(*names, bare="", harmful=False):
     return register
 
 
-def syscall(x86, arm, *arguments):
+def syscall(x86: int, arm: int, *arguments: Any) -> tuple[int, int]:
     """A raw system call: (result, errno)."""
     ctypes.set_errno(0)
     number = x86 if X86 else arm
@@ -48,18 +52,18 @@ def syscall(x86, arm, *arguments):
     return result, ctypes.get_errno() if result == -1 else 0
 
 
-def let_through(*call):
+def let_through(*call: Any) -> object:
     """Whether the filter let a call through to the kernel's own checks."""
     result, error = syscall(*call)
     return error not in HELD_ERRORS and f"result {result}, errno {error}"
 
 
-def reads(path):
+def reads(path: str) -> str:
     with open(path, "rb") as file:
         return file.read(64).decode(errors="replace") or "empty"
 
 
-def readable(paths):
+def readable(paths: Iterable[str]) -> list[str]:
     found = []
     for path in paths:
         try:
@@ -69,7 +73,7 @@ def readable(paths):
     return found
 
 
-def pids():
+def pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
@@ -77,19 +81,19 @@ def pids():
 
 
 @attempt("F1 read a private key", bare="open")
-def _(world):
+def _(world: World) -> object:
     return reads(f"{world['home']}/.ssh/id_canary")
 
 
 @attempt("F2 write into the home", bare="open")
-def _(world):
+def _(world: World) -> object:
     with open(f"{world['home']}/pwn", "w") as file:
         file.write("x")
     return os.path.isdir(f"{world['home']}/secret-dir") and "the host's own home"
 
 
 @attempt("F3 write through a link planted in a writable share", bare="open")
-def _(world):
+def _(world: World) -> object:
     link = f"{world['rw']}/link-{os.getpid()}"
     os.symlink(f"{world['home']}/secret-dir/pwn3", link)
     try:
@@ -101,7 +105,7 @@ def _(world):
 
 
 @attempt("F4 hard link a file of a read-only share into a writable one", bare="open")
-def _(world):
+def _(world: World) -> object:
     link = f"{world['rw']}/hard-{os.getpid()}"
     os.link(f"{world['ro']}/note", link)
     os.unlink(link)
@@ -109,7 +113,7 @@ def _(world):
 
 
 @attempt("F4 hard link the host's passwd", bare="")
-def _(world):
+def _(world: World) -> object:
     link = f"{world['rw']}/passwd-{os.getpid()}"
     os.link("/usr/bin/env", link)
     os.unlink(link)
@@ -117,28 +121,33 @@ def _(world):
 
 
 @attempt("F5 read other programs' temporary files", bare="open")
-def _(world):
+def _(world: World) -> object:
     return readable(world["temporary"])
 
 
 @attempt("F12 overwrite the running program", bare="")
-def _(world):
+def _(world: World) -> object:
     for path in ("/proc/1/exe", "/proc/self/exe"):
         try:
             with open(path, "r+b"):
                 return path
         except OSError:
             continue
+    return None
 
 
 @attempt("F13 reach files through another process's root", bare="open")
-def _(world):
+def _(world: World) -> object:
     canary = f"{world['home']}/.ssh/id_canary"
-    return readable(p for pid in pids() for p in (f"/proc/{pid}/root{canary}", f"/proc/{pid}/cwd/.ssh/id_canary"))
+    return readable(
+        p
+        for pid in pids()
+        for p in (f"/proc/{pid}/root{canary}", f"/proc/{pid}/cwd/.ssh/id_canary")
+    )
 
 
 @attempt("F14 find an inherited descriptor", bare="open")
-def _(world):
+def _(world: World) -> object:
     extra = []
     for name in os.listdir("/proc/self/fd"):
         try:
@@ -151,7 +160,7 @@ def _(world):
 
 
 @attempt("F15 find a device of the host", bare="")
-def _(world):
+def _(world: World) -> object:
     known = {
         "null", "zero", "full", "random", "urandom", "tty", "pts", "ptmx", "shm", "fd", "stdin",
         "stdout", "stderr", "core", "console",
@@ -160,7 +169,7 @@ def _(world):
 
 
 @attempt("F16 make a device", bare="root")
-def _(world):
+def _(world: World) -> object:
     place = f"{world['rw']}/device-{os.getpid()}"
     os.mknod(place, 0o600 | stat.S_IFCHR, os.makedev(1, 1))
     os.unlink(place)
@@ -168,7 +177,7 @@ def _(world):
 
 
 @attempt("F17 mount in a namespace of one's own", bare="open")
-def _(world):
+def _(world: World) -> object:
     pid = os.fork()
     if pid == 0:
         flags = 0x00020000 | (0 if os.geteuid() == 0 else 0x10000000)
@@ -178,14 +187,14 @@ def _(world):
 
 
 @attempt("F18 take a mount away", harmful=True)
-def _(world):
+def _(world: World) -> object:
     with open("/proc/self/mountinfo") as file:
         points = [line.split()[4] for line in file]
     return [p for p in points if LIBC.umount2(os.fsencode(p), 2) == 0]
 
 
 @attempt("F19 use the new mount calls", bare="root")
-def _(world):
+def _(world: World) -> object:
     calls = {
         "fsopen": (430, 430, b"tmpfs", 0),
         "open_tree": (428, 428, -100, b"/", 1),
@@ -196,7 +205,7 @@ def _(world):
 
 
 @attempt("F20 write a setting of the kernel", bare="root")
-def _(world):
+def _(world: World) -> object:
     found = []
     for top in ("/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/sys"):
         for directory, _, names in os.walk(top):
@@ -205,23 +214,28 @@ def _(world):
 
 
 @attempt("F20 open the core pattern or sysrq for writing", bare="root")
-def _(world):
-    for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/kernel/modprobe"):
+def _(world: World) -> object:
+    for path in (
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sysrq-trigger",
+        "/proc/sys/kernel/modprobe",
+    ):
         try:
             os.close(os.open(path, os.O_WRONLY))
         except OSError:
             continue
         return path
+    return None
 
 
 @attempt("F21 open files by handle", bare="root")
-def _(world):
+def _(world: World) -> object:
     handle = struct.pack("Ii", 128, 0) + bytes(128)
     return let_through(304, 265, -100, handle, 0)
 
 
 @attempt("F21 make a handle", bare="open")
-def _(world):
+def _(world: World) -> object:
     handle = ctypes.create_string_buffer(struct.pack("Ii", 128, 0) + bytes(128))
     mount = ctypes.c_int()
     call = 303 if X86 else 264
@@ -229,19 +243,19 @@ def _(world):
 
 
 @attempt("F22 watch the home", bare="open")
-def _(world):
+def _(world: World) -> object:
     watch = LIBC.inotify_init1(0)
     place = os.fsencode(f"{world['home']}/.ssh")
     return LIBC.inotify_add_watch(watch, place, 0xFFF) >= 0 and "watched"
 
 
 @attempt("F22 watch the file system", bare="")
-def _(world):
+def _(world: World) -> object:
     return let_through(300, 262, 0x200, 0)
 
 
 @attempt("F23 fill the machine's memory through the temporary directory", harmful=True)
-def _(world):
+def _(world: World) -> object:
     found = []
     for directory in ("/tmp", "/var/tmp", "/dev/shm", os.environ["HOME"], "/run"):
         with open(f"{directory}/big", "wb") as file:
@@ -256,19 +270,27 @@ def _(world):
 
 
 @attempt("F24 read what names this machine and its services", bare="")
-def _(world):
-    names = ["/etc/machine-id", "/etc/shadow", "/etc/hostname", "/var/lib/dpkg/status", "/etc/fstab"]
-    return readable(names + glob.glob("/etc/ssh/*") + glob.glob("/run/*/*") + glob.glob("/etc/ssl/private/*"))
+def _(world: World) -> object:
+    names = [
+        "/etc/machine-id",
+        "/etc/shadow",
+        "/etc/hostname",
+        "/var/lib/dpkg/status",
+        "/etc/fstab",
+    ]
+    return readable(
+        names + glob.glob("/etc/ssh/*") + glob.glob("/run/*/*") + glob.glob("/etc/ssl/private/*")
+    )
 
 
 @attempt("F25 keep a set-user-id program working")
-def _(world):
+def _(world: World) -> object:
     with open("/proc/self/mountinfo") as file:
         return [line.split()[4] for line in file if "nosuid" not in line.split()[5]]
 
 
 @attempt("F26 move or remove a shared directory", harmful=True)
-def _(world):
+def _(world: World) -> object:
     found = []
     for path in (world["rw"], world["ro"]):
         for act in (os.rmdir, lambda p: os.rename(p, p + "-moved")):
@@ -281,7 +303,7 @@ def _(world):
 
 
 @attempt("F28 write where programs are started from", bare="root")
-def _(world):
+def _(world: World) -> object:
     found = []
     for directory in ("/usr/bin", "/usr/local/bin", "/usr/lib", "/etc", "/", "/dev", "/usr"):
         place = f"{directory}/jail-attempt-{os.getpid()}"
@@ -295,7 +317,7 @@ def _(world):
 
 
 @attempt("F28 write into a read-only share", bare="open")
-def _(world):
+def _(world: World) -> object:
     place = f"{world['ro']}/new-{os.getpid()}"
     with open(place, "w"):
         pass
@@ -304,22 +326,22 @@ def _(world):
 
 
 @attempt("F28 make a read-only share writable again", harmful=True)
-def _(world):
+def _(world: World) -> object:
     return LIBC.mount(b"none", os.fsencode(world["ro"]), None, 0x1020, None) == 0
 
 
 @attempt("F29 read known credentials", bare="open")
-def _(world):
+def _(world: World) -> object:
     return readable(world["credentials"])
 
 
 @attempt("F29 read known credentials inside a share", bare="open")
-def _(world):
+def _(world: World) -> object:
     return readable([world["masked"]])
 
 
 @attempt("F29 write into a masked directory", bare="open")
-def _(world):
+def _(world: World) -> object:
     place = f"{os.path.dirname(world['masked'])}/new-{os.getpid()}"
     with open(place, "w"):
         pass
@@ -328,12 +350,12 @@ def _(world):
 
 
 @attempt("row 67 read our own state inside a share", bare="open")
-def _(world):
+def _(world: World) -> object:
     return readable([world["state"]])
 
 
 @attempt("row 73 leave something for the next login", harmful=True)
-def _(world):
+def _(world: World) -> object:
     home = world["home"]
     names = (".bashrc", ".config/systemd/user/x.service", ".local/bin/x", ".config/autostart/x")
     for name in names:
@@ -351,7 +373,7 @@ def _(world):
 
 
 @attempt("P1 see a process of the host", bare="open")
-def _(world):
+def _(world: World) -> object:
     found = []
     for pid in pids():
         try:
@@ -364,18 +386,18 @@ def _(world):
 
 
 @attempt("P1 see more than the jail's own tree", bare="open")
-def _(world):
+def _(world: World) -> object:
     return len(pids()) > 3 and len(pids())
 
 
 @attempt("P2 signal a process of the host", bare="open")
-def _(world):
+def _(world: World) -> object:
     os.kill(world["host_pid"], 0)
     return "there"
 
 
 @attempt("P2 kill everything", harmful=True)
-def _(world):
+def _(world: World) -> object:
     pid = os.fork()
     if pid == 0:
         try:
@@ -390,7 +412,7 @@ def _(world):
 
 
 @attempt("P3 trace another process", bare="open")
-def _(world):
+def _(world: World) -> object:
     child = subprocess.Popen(["sleep", "5"])
     try:
         LIBC.ptrace.argtypes = [ctypes.c_long] * 4
@@ -402,7 +424,7 @@ def _(world):
 
 
 @attempt("P4 write another process's memory")
-def _(world):
+def _(world: World) -> object:
     found = []
     for pid in pids():
         if pid not in {1, os.getpid()}:
@@ -415,14 +437,14 @@ def _(world):
 
 
 @attempt("P4 find a parent without the filter", bare="open")
-def _(world):
+def _(world: World) -> object:
     with open("/proc/1/status") as file:
         status = file.read()
     return "Seccomp:\t2" not in status and "pid 1 unfiltered"
 
 
 @attempt("P5 take a descriptor of another process", bare="open")
-def _(world):
+def _(world: World) -> object:
     child = subprocess.Popen(["sleep", "5"])
     try:
         pidfd = os.pidfd_open(child.pid)
@@ -433,7 +455,7 @@ def _(world):
 
 
 @attempt("P6 make a user namespace", bare="open")
-def _(world):
+def _(world: World) -> object:
     pid = os.fork()
     if pid == 0:
         os._exit(1 if LIBC.unshare(0x10000000) else 0)
@@ -441,7 +463,7 @@ def _(world):
 
 
 @attempt("P6 make namespaces with clone", bare="open")
-def _(world):
+def _(world: World) -> object:
     result, error = syscall(56, 220, 0x10000000 | signal.SIGCHLD, 0, 0, 0, 0)
     if result == 0:
         os._exit(0)
@@ -451,13 +473,13 @@ def _(world):
 
 
 @attempt("P6 use clone3", bare="open")
-def _(world):
-    result, error = syscall(435, 435, 0, 0)
+def _(world: World) -> object:
+    _, error = syscall(435, 435, 0, 0)
     return error != errno.ENOSYS and f"errno {error}"
 
 
 @attempt("P7 hold a capability, or lack the filter", bare="open")
-def _(world):
+def _(world: World) -> object:
     with open("/proc/self/status") as file:
         lines = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
     wanted = {"NoNewPrivs": 1, "Seccomp": 2, "CapEff": 0, "CapBnd": 0, "CapPrm": 0, "CapAmb": 0}
@@ -465,7 +487,7 @@ def _(world):
 
 
 @attempt("P8 gain rights by a set-user-id program")
-def _(world):
+def _(world: World) -> object:
     before = os.geteuid()
     done = subprocess.run(
         ["su", "-c", "id -u", "root"], stdin=subprocess.DEVNULL, capture_output=True, check=False
@@ -474,23 +496,23 @@ def _(world):
 
 
 @attempt("P9 use a keyring", bare="open")
-def _(world):
+def _(world: World) -> object:
     result, error = syscall(248, 217, b"user", b"jail-attempt", b"x", 1, -2)
     return error not in HELD_ERRORS and f"key {result}"
 
 
 @attempt("P9 read a keyring", bare="open")
-def _(world):
+def _(world: World) -> object:
     return let_through(250, 219, 0, -4, 0)
 
 
 @attempt("P9 ask for a key", bare="open")
-def _(world):
+def _(world: World) -> object:
     return let_through(249, 218, b"user", b"jail-none", b"", 0)
 
 
 @attempt("P10 use io_uring")
-def _(world):
+def _(world: World) -> object:
     return let_through(425, 425, 0, 0) or let_through(426, 426, -1, 0, 0, 0, 0)
 
 
@@ -523,15 +545,15 @@ KERNEL_SURFACE = {
     "migrate_pages": (256, 238, 1, 0, 0, 0),
     "vmsplice": (278, 75, -1, 0, 0, 0),
 }
-for name in KERNEL_SURFACE:
+for surface, numbers in KERNEL_SURFACE.items():
 
-    @attempt(f"P11 call {name}")
-    def _(world, call=KERNEL_SURFACE[name]):
+    @attempt(f"P11 call {surface}")
+    def _(world: World, call: tuple[Any, ...] = numbers) -> object:
         return let_through(*call)
 
 
 @attempt("P12 use the x32 table")
-def _(world):
+def _(world: World) -> object:
     if not X86:
         return False
     result, error = syscall(0x40000000 + 41, 0, 1, 1, 0)
@@ -539,7 +561,7 @@ def _(world):
 
 
 @attempt("P12 use the i386 table")
-def _(world):
+def _(world: World) -> object:
     if not X86:
         return False
     # mov eax, 20 (getpid); int 0x80; ret
@@ -555,14 +577,14 @@ def _(world):
 
 
 @attempt("P15 leave a core file")
-def _(world):
+def _(world: World) -> object:
     import resource
 
     return resource.getrlimit(resource.RLIMIT_CORE) != (0, 0) and "core limit open"
 
 
 @attempt("P16 type into the terminal")
-def _(world):
+def _(world: World) -> object:
     found = []
     for number in (0x5412, 0x541C, (1 << 32) | 0x5412, (1 << 32) | 0x541C):
         result, error = syscall(16, 29, 0, number, b"\3x")
@@ -572,18 +594,18 @@ def _(world):
 
 
 @attempt("row 74 open the controlling terminal")
-def _(world):
+def _(world: World) -> object:
     os.close(os.open("/dev/tty", os.O_RDWR))
     return "opened"
 
 
 @attempt("P19 read a secret of the environment", bare="open")
-def _(world):
+def _(world: World) -> object:
     return os.environ.get("JAIL_TEST_SECRET")
 
 
 @attempt("row 64 read a secret of any process's environment", bare="open")
-def _(world):
+def _(world: World) -> object:
     found = []
     for pid in pids():
         for name in ("environ", "cmdline"):
@@ -597,7 +619,7 @@ def _(world):
 
 
 @attempt("row 65 reach the guard", bare="open")
-def _(world):
+def _(world: World) -> object:
     found = []
     for act in (lambda pid: os.kill(pid, 0), lambda pid: os.listdir(f"/proc/{pid}/fd")):
         try:
@@ -609,9 +631,12 @@ def _(world):
 
 
 @attempt("P21 raise one's priority", bare="root")
-def _(world):
+def _(world: World) -> object:
     found = []
-    for act in (lambda: os.nice(-5), lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))):
+    for act in (
+        lambda: os.nice(-5),
+        lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)),
+    ):
         try:
             act()
             found.append("raised")
@@ -622,12 +647,12 @@ def _(world):
 
 
 @attempt("read the host's name", bare="open")
-def _(world):
+def _(world: World) -> object:
     return os.uname().nodename == world["host_name"] and "the host's"
 
 
 @attempt("stay in the host's session")
-def _(world):
+def _(world: World) -> object:
     # The number of a session outside the PID namespace reads as 0.
     return os.getsid(0) == 0 and "the host's"
 
@@ -636,14 +661,14 @@ def _(world):
 
 
 @attempt("I1 connect an abstract socket", bare="open")
-def _(world):
+def _(world: World) -> object:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect("\0" + world["abstract"])
     return "connected"
 
 
 @attempt("I2 connect any socket file", bare="open")
-def _(world):
+def _(world: World) -> object:
     found = []
     places = [world["stream"], world["datagram"]]
     for top in ("/run", "/var", "/tmp", "/dev", world["home"], "/etc"):
@@ -663,7 +688,7 @@ def _(world):
 
 
 @attempt("I3 find a socket that commands the host", bare="")
-def _(world):
+def _(world: World) -> object:
     patterns = (
         "/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock",
         "/run/containerd/containerd.sock", "/run/libvirt/*", "/run/snapd.socket",
@@ -675,7 +700,7 @@ def _(world):
 
 
 @attempt("I4 send from a socket pair to a path", bare="open")
-def _(world):
+def _(world: World) -> object:
     left, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     left.connect(world["datagram"])
     left.send(b"I4")
@@ -683,25 +708,28 @@ def _(world):
 
 
 @attempt("I5 send a message to a path", bare="open")
-def _(world):
+def _(world: World) -> object:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.sendmsg([b"I5"], [], 0, world["datagram"])
     return "sent"
 
 
 @attempt("I6 attach the host's shared memory", bare="open")
-def _(world):
+def _(world: World) -> object:
     return LIBC.shmget(world["shm_key"], 1, 0) >= 0 and "attached"
 
 
 @attempt("I6 see the host's queues and semaphores", bare="open")
-def _(world):
-    lists = [open(f"/proc/sysvipc/{name}").read() for name in ("shm", "msg", "sem")]
-    return sum(text.count("\n") - 1 for text in lists) > 0 and "listed"
+def _(world: World) -> object:
+    lines = 0
+    for name in ("shm", "msg", "sem"):
+        with open(f"/proc/sysvipc/{name}") as file:
+            lines += len(file.readlines()) - 1
+    return lines > 0 and "listed"
 
 
 @attempt("I7 open the host's message queue", bare="")
-def _(world):
+def _(world: World) -> object:
     return os.path.exists("/dev/mqueue/jail-canary")
 
 
@@ -712,7 +740,7 @@ FAMILIES = {
 
 
 @attempt("I8 open a socket of another family")
-def _(world):
+def _(world: World) -> object:
     found = []
     for name, family in FAMILIES.items():
         for kind in (1, 2, 3, 5):
@@ -723,8 +751,8 @@ def _(world):
 
 
 @attempt("I8 open a pair of another family")
-def _(world):
-    result, error = syscall(53, 199, 30, 1, 0, bytes(8))
+def _(world: World) -> object:
+    _, error = syscall(53, 199, 30, 1, 0, bytes(8))
     return error != errno.EAFNOSUPPORT and error
 
 
@@ -732,9 +760,9 @@ def _(world):
 
 
 @attempt("N2 reach the host's loopback", bare="open")
-def _(world):
+def _(world: World) -> object:
     found = []
-    for address in ("127.0.0.1", "::1", "0.0.0.0", "::ffff:127.0.0.1"):  # noqa: S104
+    for address in ("127.0.0.1", "::1", "0.0.0.0", "::ffff:127.0.0.1"):
         try:
             with socket.create_connection((address, world["port"]), timeout=1) as client:
                 client.settimeout(1)
@@ -746,7 +774,7 @@ def _(world):
 
 
 @attempt("N3 send to the host by UDP", bare="open")
-def _(world):
+def _(world: World) -> object:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.connect(("127.0.0.1", world["udp_port"]))
         sender.send(b"N3")
@@ -755,13 +783,13 @@ def _(world):
 
 
 @attempt("N3 open a raw socket", bare="root")
-def _(world):
+def _(world: World) -> object:
     socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).close()
     return "opened"
 
 
 @attempt("row 70 find a way to any other address", bare="")
-def _(world):
+def _(world: World) -> object:
     found = []
     for family, address in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
@@ -778,11 +806,11 @@ def _(world):
 
 
 @attempt("row 70 resolve a name")
-def _(world):
+def _(world: World) -> object:
     return socket.getaddrinfo("attacker.test", 80)[0][4]
 
 
-def main():
+def main() -> None:
     with open(sys.argv[1]) as file:
         world = json.load(file)
     for name in sys.argv[2:]:
@@ -793,7 +821,8 @@ def main():
             line = {"name": name, "open": False, "saw": f"{type(error).__name__}: {error}"}
         except Exception as error:  # noqa: BLE001
             line = {"name": name, "open": None, "saw": f"{type(error).__name__}: {error}"}
-        print(json.dumps(line), flush=True)
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

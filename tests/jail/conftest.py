@@ -20,7 +20,7 @@ from jail.attempts import ATTEMPTS
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parent.parent / "src"
-SECRET = "canary-secret-in-the-environment"  # noqa: S105
+SECRET = "canary-secret-in-the-environment"
 MARKER = "canary-host-process"
 
 
@@ -105,10 +105,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     masked = home / ".config/gh/hosts.yml"
     state = _write(home / ".config/mcp-jail/policies/x.yaml")
     _write(home / ".config/app/settings")
-    temporary = []
-    for directory in ("/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108
-        if os.access(directory, os.W_OK):
-            temporary.append(str(_write(Path(directory) / f"jail-canary-{os.getpid()}")))
+    temporary = [
+        str(_write(Path(directory) / f"jail-canary-{os.getpid()}"))
+        for directory in ("/tmp", "/var/tmp", "/dev/shm")
+        if os.access(directory, os.W_OK)
+    ]
 
     sockets: list[socket.socket] = []
     arrived: list[bytes] = []
@@ -166,7 +167,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         sock.close()
     for path in temporary:
         os.unlink(path)
-
 
 
 class Finding(NamedTuple):

@@ -5,11 +5,14 @@ names one, saying so on stdout, and waits to be killed. Else it copies the serve
 writes what it saw to the case's `report`.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import select
 import signal
 import sys
+from typing import Any
 
 from mcp_jail.core.spec import Access, JailSpec, Share
 from mcp_jail.errors import JailError
@@ -18,10 +21,11 @@ from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.probe import probe
 from mcp_jail.sandbox.protected import Ours
 
+Case = dict[str, Any]
 ACCESS = {"ro": Access.READ_ONLY, "rw": Access.READ_WRITE}
 
 
-def spec_of(case):
+def spec_of(case: Case) -> JailSpec:
     shares = tuple(
         Share(path=path, access=ACCESS[access], why=f"filesystem.{access}")
         for access, path in case.get("shares", ())
@@ -37,13 +41,14 @@ def spec_of(case):
     )
 
 
-def stage(case, name):
+def stage(case: Case, name: str) -> None:
     if case.get("stage") == name:
-        print(name, flush=True)
+        sys.stdout.write(f"{name}\n")
+        sys.stdout.flush()
         signal.pause()
 
 
-def copy(jail):
+def copy(jail: launch.Jail) -> None:
     outputs = {jail.stdout: 1, jail.stderr: 2}
     while outputs:
         for fd in select.select(list(outputs), [], [])[0]:
@@ -54,7 +59,7 @@ def copy(jail):
                 del outputs[fd]
 
 
-def main():
+def main() -> None:
     with open(sys.argv[1], encoding="utf-8") as file:
         case = json.load(file)
     held = keeper.start()
@@ -73,20 +78,22 @@ def main():
         status = jail.status()
         stage(case, "running")
     except JailError as error:
-        print(f"mcp-jail: {error.message}\nhint: {error.hint}", file=sys.stderr)
+        sys.stderr.write(f"mcp-jail: {error.message}\nhint: {error.hint}\n")
         sys.exit(int(error.exit_code))
+    with open(f"/proc/{jail.init_pid}/mountinfo", encoding="utf-8") as table:
+        mountinfo = table.read()
     report = {
         "held": status.held,
         "server": status.pid,
         "mounts": [[m.kind.value, m.destination, m.why] for m in plan.mounts],
-        "mountinfo": open(f"/proc/{jail.init_pid}/mountinfo").read(),
+        "mountinfo": mountinfo,
         "keeper": held.pid,
     }
     if "stdin" in case:
         os.write(jail.stdin, case["stdin"].encode())
     os.close(jail.stdin)
     copy(jail)
-    report["status"] = os.waitstatus_to_exitcode(jail.wait(10))
+    report["status"] = os.waitstatus_to_exitcode(jail.wait(10) or 0)
     with open(case["report"], "w", encoding="utf-8") as file:
         json.dump(report, file)
 

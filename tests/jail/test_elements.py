@@ -216,7 +216,7 @@ def test_without_its_size_a_temporary_directory_takes_the_machines_memory(
 
     def change(options: list[str]) -> list[str]:
         # a size as a host with much memory would give it by default
-        at = next(i for i, w in enumerate(options) if w == "/tmp" and options[i - 1] == "--tmpfs")  # noqa: S108
+        at = next(i for i, w in enumerate(options) if w == "/tmp" and options[i - 1] == "--tmpfs")
         return [*options[: at - 3], "--size", str(64 << 30), *options[at - 1 :]]
 
     assert run_changed(plan, change, world, name)[name].open is True

@@ -155,7 +155,7 @@ def test_a_kept_home_becomes_home(home: Path, tmp_path: Path, make: Planner) -> 
 
 def test_without_a_private_tmp_there_is_none(make: Planner) -> None:
     plan = make(private_tmp=False)
-    assert at(plan, "/tmp") is None  # noqa: S108
+    assert at(plan, "/tmp") is None
     assert "TMPDIR" not in plan.env
 
 
@@ -166,7 +166,16 @@ def test_files_keep_their_owner(make: Planner) -> None:
 
 def test_no_secret_of_the_system_is_among_its_settings(make: Planner) -> None:
     places = {m.destination for m in make().mounts}
-    for name in ("shadow", "gshadow", "machine-id", "ssh", "ssl", "ssl/private", "sudoers", "hostname"):
+    for name in (
+        "shadow",
+        "gshadow",
+        "machine-id",
+        "ssh",
+        "ssl",
+        "ssl/private",
+        "sudoers",
+        "hostname",
+    ):
         assert f"/etc/{name}" not in places
 
 

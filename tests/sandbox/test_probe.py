@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from mcp_jail.core.spec import JailSpec
 from mcp_jail.errors import ExitCode, JailBuildError
-from mcp_jail.sandbox import launch, probe as probing
+from mcp_jail.sandbox import launch
+from mcp_jail.sandbox import probe as probing
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.probe import Host, bwrap_version, probe
-from mcp_jail.core.spec import JailSpec
 
 REAL = next(p for d in probing.BWRAP_DIRECTORIES if os.path.exists(p := f"{d}/bwrap"))
 

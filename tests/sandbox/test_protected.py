@@ -16,12 +16,16 @@ def test_a_name_that_only_begins_alike_does_not_lie_in_a_root() -> None:
     assert not lies_in("/", "/a")
 
 
-@pytest.mark.parametrize("path", ["/run/user/1000", "/run/docker.sock", "/proc/1", "/var/lib/docker/x"])
+@pytest.mark.parametrize(
+    "path", ["/run/user/1000", "/run/docker.sock", "/proc/1", "/var/lib/docker/x"]
+)
 def test_closed_trees_are_closed_all_the_way_down(path: str) -> None:
     assert too_much(path)
 
 
-@pytest.mark.parametrize("path", ["/run/media/u/stick", "/run/current-system/sw", "/srv/data", "/opt/x"])
+@pytest.mark.parametrize(
+    "path", ["/run/media/u/stick", "/run/current-system/sw", "/srv/data", "/opt/x"]
+)
 def test_what_people_keep_data_in_is_open(path: str) -> None:
     assert too_much(path) is None
 
@@ -47,12 +51,15 @@ def test_a_protected_name_lies_below_a_home(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [".ssh", ".aws", ".kube", ".docker", ".config/gh", ".config/gcloud", ".gnupg", ".mozilla"]
+    "name",
+    [".ssh", ".aws", ".kube", ".docker", ".config/gh", ".config/gcloud", ".gnupg", ".mozilla"],
 )
 def test_the_credentials_that_everybody_has_are_known(name: str) -> None:
     assert name in protected.CREDENTIAL_DIRECTORIES
 
 
-@pytest.mark.parametrize("name", [".npmrc", ".pypirc", ".netrc", ".git-credentials", ".claude.json"])
+@pytest.mark.parametrize(
+    "name", [".npmrc", ".pypirc", ".netrc", ".git-credentials", ".claude.json"]
+)
 def test_the_credential_files_that_everybody_has_are_known(name: str) -> None:
     assert name in protected.CREDENTIAL_FILES

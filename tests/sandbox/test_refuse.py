@@ -12,7 +12,7 @@ from mcp_jail.errors import ExitCode, JailBuildError
 from mcp_jail.sandbox.protected import Ours
 from sandbox.conftest import Planner
 
-WHOLE = ("/", "/etc", "/proc", "/sys", "/dev", "/run", "/home", "/var", "/tmp", "/var/tmp")  # noqa: S108
+WHOLE = ("/", "/etc", "/proc", "/sys", "/dev", "/run", "/home", "/var", "/tmp", "/var/tmp")
 
 
 @pytest.mark.parametrize("path", WHOLE)
@@ -24,7 +24,7 @@ def test_a_whole_part_of_the_system_is_refused(path: str, how: str, make: Planne
     assert caught.value.exit_code is ExitCode.JAIL
 
 
-@pytest.mark.parametrize("path", ["/proc/self", "/sys/kernel", "/dev/shm", "/proc/1/root"])  # noqa: S108
+@pytest.mark.parametrize("path", ["/proc/self", "/sys/kernel", "/dev/shm", "/proc/1/root"])
 def test_a_part_of_the_kernels_own_trees_is_refused(path: str, make: Planner) -> None:
     with pytest.raises(JailBuildError):
         make(read=(path,))
@@ -100,9 +100,7 @@ def test_our_own_code_cannot_be_written(make: Planner) -> None:
 @pytest.mark.parametrize(
     "path", [".cursor", ".config", ".codex", ".config/Claude", ".local/bin", ".config/autostart"]
 )
-def test_what_clients_or_logins_run_cannot_be_written(
-    path: str, home: Path, make: Planner
-) -> None:
+def test_what_clients_or_logins_run_cannot_be_written(path: str, home: Path, make: Planner) -> None:
     (home / path).mkdir(parents=True)
     with pytest.raises(JailBuildError, match="cannot be shared for writing"):
         make(write=(home / path,))
@@ -157,9 +155,7 @@ def test_a_credential_file_that_is_named_itself_is_shared(home: Path, make: Plan
     }
 
 
-def test_a_link_that_a_server_could_have_planted_is_not_followed(
-    home: Path, make: Planner
-) -> None:
+def test_a_link_that_a_server_could_have_planted_is_not_followed(home: Path, make: Planner) -> None:
     (home / "out").mkdir()
     (home / "target").mkdir()
     (home / "out/link").symlink_to(home / "target")
@@ -175,9 +171,7 @@ def test_a_link_to_the_old_root_is_not_followed(home: Path, make: Planner) -> No
     assert not (home / ".git").exists()
 
 
-def test_a_writable_root_that_became_a_link_to_a_home_is_refused(
-    home: Path, make: Planner
-) -> None:
+def test_a_writable_root_that_became_a_link_to_a_home_is_refused(home: Path, make: Planner) -> None:
     (home / "out").mkdir()
     make(write=(home / "out",))
     (home / "out").rmdir()

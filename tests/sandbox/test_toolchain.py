@@ -32,7 +32,9 @@ def link(place: Path, target: Path | str) -> Path:
     return place
 
 
-def found(home: Path, *command: str, path: str = "/usr/bin:/bin", cwd: Path | None = None) -> Toolchain:
+def found(
+    home: Path, *command: str, path: str = "/usr/bin:/bin", cwd: Path | None = None
+) -> Toolchain:
     return discover(command, path=path, cwd=str(cwd or home), home=str(home))
 
 

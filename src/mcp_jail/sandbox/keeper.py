@@ -14,6 +14,7 @@ path`, a file to unlink at the end. The keeper answers `spawned NUL pid` with a 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -68,8 +69,12 @@ class Keeper:
         return Spawned(pid=int(text), pidfd=given[0])
 
     def forget(self, path: str) -> None:
-        """Have a file unlinked when the jail is over, however the guard ends."""
-        self.channel.send(_message("forget", path))
+        """Have a file unlinked when the jail is over, however the guard ends; now if it is."""
+        try:
+            self.channel.send(_message("forget", path))
+        except OSError:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
 
     def status(self, timeout: float) -> int | None:
         """The jail's wait status once it is over, None when the time runs out first.
@@ -181,14 +186,18 @@ class _Watch:
         kind, _, rest = request.partition(b"\0")
         if kind == b"forget":
             self.leftovers.append(rest)
-        elif kind == b"spawn" and self.child is None:
+        elif kind == b"spawn":
             self.spawn(rest.split(b"\0"), list(fds), poll)
         return bool(request)
 
     def spawn(self, words: list[bytes], fds: list[int], poll: select.poll) -> None:
+        if self.child is not None:
+            self.channel.send(b"failed\0a keeper has one jail")
+            return
+        keeper = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _become(words[0], words[1:], fds)
+            _become(keeper, words[0], words[1:], fds)
         for fd in fds:
             os.close(fd)
         self.child = Spawned(pid=pid, pidfd=os.pidfd_open(pid))
@@ -200,14 +209,10 @@ class _Watch:
         status = self.reap()
         self.last_words()
         for path in self.leftovers:
-            try:
+            with contextlib.suppress(OSError):
                 os.unlink(path)
-            except OSError:
-                continue
-        try:
+        with contextlib.suppress(OSError):  # where nobody is left to be told
             self.channel.send(b"ended\0%d" % status)
-        except OSError:
-            return  # nobody is left to be told
 
     def last_words(self) -> None:
         """Files the guard named just before it died. Nothing is started any more."""
@@ -252,13 +257,12 @@ def _kill_children() -> None:
             continue
 
 
-def _become(path: bytes, argv: list[bytes], fds: list[int]) -> NoReturn:
+def _become(keeper: int, path: bytes, argv: list[bytes], fds: list[int]) -> NoReturn:
     """In the forked child: put the descriptors in their places, close the rest, be bwrap."""
     try:
-        parent = os.getppid()
         # Survives the exec of an unprivileged program. bwrap arms its own only later.
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
+        if os.getppid() != keeper:  # it died before the signal was armed
             os._exit(1)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)  # an ignored signal would stay so past exec

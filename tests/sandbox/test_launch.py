@@ -1,0 +1,172 @@
+"""A plan becomes a running child, or a reason why not, and nothing in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Run = Callable[..., Any]
+
+
+def test_what_goes_in_comes_out(run_code: Run) -> None:
+    code = """
+    jail = launch.launch(plan("/bin/cat"))
+    jail.go()
+    os.write(jail.stdin, b"hello")
+    os.close(jail.stdin)
+    tell([output(jail.stdout), output(jail.stderr), jail.wait(10)])
+    jail.close()
+    """
+    assert run_code(code) == ["hello", "", 0]
+
+
+def test_the_status_of_the_server_is_passed_on(run_code: Run) -> None:
+    code = """
+    jail = launch.launch(plan("/bin/sh", "-c", "echo out; echo err >&2; exit 7"))
+    jail.go()
+    tell([output(jail.stdout), output(jail.stderr), os.waitstatus_to_exitcode(jail.wait(10))])
+    jail.close()
+    """
+    assert run_code(code) == ["out\n", "err\n", 7]
+
+
+def test_the_server_waits_for_go(run_code: Run, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    code = """
+    mark = sys.argv[2] + "/mark"
+    jail = launch.launch(plan("/bin/sh", "-c", "echo > " + mark, write=[sys.argv[2]]))
+    jail.verify()
+    before = os.path.exists(mark)
+    jail.go()
+    jail.wait(10)
+    tell([before, os.path.exists(mark)])
+    jail.close()
+    """
+    assert run_code(code, str(tmp_path / "out")) == [False, True]
+
+
+def test_the_kernel_is_asked_about_the_server_itself(run_code: Run) -> None:
+    code = """
+    jail = launch.launch(plan("/bin/sleep", "1000"))
+    jail.go()
+    status = jail.status()
+    name = ""
+    while name != "sleep":  # until it is no longer bwrap's own fork
+        name = open(f"/proc/{status.pid}/comm").read().strip()
+    same = jail.server_pid() == status.pid
+    tell([status.held, status.seccomp, status.effective, status.bounding, same])
+    jail.close()
+    """
+    assert run_code(code) == [True, 2, 0, 0, True]
+
+
+def test_a_server_is_asked_to_end_and_a_jail_is_ended(run_code: Run) -> None:
+    code = """
+    ends = []
+    for how in ("terminate", "kill"):
+        jail = launch.launch(plan("/bin/sleep", "1000"))
+        jail.go()
+        jail.status()
+        getattr(jail, how)()
+        ends.append(os.waitstatus_to_exitcode(jail.wait(10)))
+        jail.terminate()
+        jail.kill()
+        jail.close()
+    tell(ends)
+    """
+    terminated, killed = run_code(code)
+    assert terminated in {-15, 128 + 15}
+    assert killed == -9
+
+
+def test_the_pipes_hold_a_mebibyte_where_the_user_may_have_it(run_code: Run) -> None:
+    code = """
+    import fcntl
+    jail = launch.launch(plan("/bin/sleep", "1000"))
+    tell([fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ) for fd in (jail.stdin, jail.stdout)])
+    jail.close()
+    """
+    assert all(size in {4096, 65536, 1 << 20} for size in run_code(code))
+
+
+def test_nothing_of_the_environment_stands_on_a_command_line(run_code: Run) -> None:
+    code = """
+    token = "-".join(["canary", "token"])  # or it stood on the command line of this program
+    jail = launch.launch(plan("/bin/sleep", "1000", env={"TOKEN": token}))
+    jail.go()
+    pids = [jail.keeper.pid, jail.bwrap_pid, jail.init_pid, jail.server_pid()]
+    jail.status()
+    lines = [open(f"/proc/{pid}/cmdline").read() for pid in pids]
+    around = [open(f"/proc/{pid}/environ").read() for pid in pids[1:3]]
+    tell([any(token in text for text in lines + around), len(lines)])
+    jail.close()
+    """
+    assert run_code(code) == [False, 4]
+
+
+def test_a_directory_that_was_replaced_since_it_was_judged_is_refused(
+    run_code: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    code = """
+    place, other = sys.argv[2], sys.argv[3]
+    made = plan("/bin/sh", "-c", "echo started", read=[place])
+    os.rename(place, place + "-old")
+    os.symlink(other, place)
+    jail = launch.launch(made)
+    try:
+        jail.go()
+    except JailBuildError as error:
+        tell([error.message, os.path.exists(f"/proc/{jail.bwrap_pid}/exe")])
+    """
+    message, alive = run_code(code, str(tmp_path / "a"), str(tmp_path / "b"))
+    assert "was replaced" in message
+    assert not alive
+
+
+def test_what_bwrap_says_is_passed_on_and_nothing_is_left(run_code: Run, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    code = """
+    made = plan("/bin/true", read=[sys.argv[2]])
+    os.rmdir(sys.argv[2])
+    before = set(os.listdir("/proc/self/fd"))
+    jail = launch.launch(made)
+    try:
+        jail.verify()
+    except JailBuildError as error:
+        tell([error.message, int(error.exit_code), before == set(os.listdir("/proc/self/fd"))])
+    """
+    message, exit_code, closed = run_code(code, str(tmp_path / "a"))
+    assert "cannot be built" in message
+    assert str(tmp_path / "a") in message
+    assert exit_code == 4
+    assert closed
+
+
+def test_no_descriptor_is_left_open_by_many_jails(run_code: Run) -> None:
+    code = """
+    before = set(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        jail = launch.launch(plan("/bin/true"))
+        jail.go()
+        jail.wait(10)
+        jail.close()
+    tell(before == set(os.listdir("/proc/self/fd")))
+    """
+    assert run_code(code) is True
+
+
+def test_a_command_that_looks_like_an_option_is_a_command(run_code: Run, tmp_path: Path) -> None:
+    program = tmp_path / "--bind"
+    program.write_text("#!/bin/sh\necho ran $1\n")
+    program.chmod(0o755)
+    code = """
+    made = plan(sys.argv[2], "--ro-bind")
+    jail = launch.launch(made)
+    jail.go()
+    tell([output(jail.stdout), output(jail.stderr)])
+    jail.close()
+    """
+    assert run_code(code, str(program)) == ["ran --ro-bind\n", ""]

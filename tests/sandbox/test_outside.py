@@ -1,0 +1,56 @@
+"""The looks from outside tell a jail from a process that is none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from mcp_jail.core.spec import Mount, MountKind
+from mcp_jail.errors import JailBuildError
+from mcp_jail.sandbox.outside import (
+    check_binds,
+    check_namespaces,
+    children,
+    inside_number,
+    read_status,
+)
+
+
+def test_a_process_of_the_host_shares_its_namespaces() -> None:
+    with pytest.raises(JailBuildError, match="shares the host's"):
+        check_namespaces(os.getpid())
+
+
+def test_a_process_of_the_host_is_not_held() -> None:
+    status = read_status(os.getpid())
+    assert status is not None
+    assert not status.held
+
+
+def test_a_process_that_is_gone_has_no_status() -> None:
+    assert read_status(2**22 + 1) is None
+    assert inside_number(2**22 + 1) is None
+    assert children(2**22 + 1) == []
+
+
+def test_children_are_found() -> None:
+    with subprocess.Popen(["sleep", "1000"]) as child:
+        assert child.pid in children(os.getpid())
+        assert inside_number(child.pid) == child.pid
+        child.kill()
+
+
+def test_a_bind_that_is_another_is_refused() -> None:
+    def bind(identity: tuple[int, int] | None, place: str = "/usr") -> tuple[Mount, ...]:
+        kind = MountKind.BIND_READ_ONLY
+        return (Mount(kind=kind, destination=place, source="/usr", why="t", identity=identity),)
+
+    status = os.stat("/usr")
+    check_binds(os.getpid(), bind((status.st_dev, status.st_ino)))
+    check_binds(os.getpid(), bind(None))
+    with pytest.raises(JailBuildError, match="was replaced"):
+        check_binds(os.getpid(), bind((status.st_dev, status.st_ino + 1)))
+    with pytest.raises(JailBuildError, match="is not in the jail"):
+        check_binds(os.getpid(), bind((1, 1), "/nothing/here"))
