@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from imagined import HOME, Imagined
-from mcp_jail.core.constraints import Check, quoted, same_json, unmet
+from mcp_jail.core.constraints import ITEMS_LIMIT, KEYS_LIMIT, Check, quoted, same_json, unmet
 from mcp_jail.core.decide import compile_rules
 from mcp_jail.core.policy import Constraint, Network, Policy, ToolRule, Tools, Verdict
 
@@ -178,6 +178,14 @@ def test_an_optional_nested_argument_inside_something_else_does_not_hold() -> No
 )
 def test_a_reason_says_what_is_wanted(constraint: Constraint, value: Any, words: str) -> None:
     assert str(unmet(bound("x", constraint), {"x": value}, OUTLOOK)).startswith(words)
+
+
+def test_floods_of_items_and_keys_cannot_be_evaluated() -> None:
+    many = bound("x", Constraint(each=Constraint(equals=1)))
+    assert unmet(many, {"x": [1] * ITEMS_LIMIT}, OUTLOOK) is None
+    assert unmet(many, {"x": [1] * (ITEMS_LIMIT + 1)}, OUTLOOK) is not None
+    keys = {str(number): 1 for number in range(KEYS_LIMIT)}
+    assert "more than" in str(unmet(bound("0", Constraint()), keys | {"x": 1}, OUTLOOK))
 
 
 def test_json_values_are_compared_by_kind() -> None:

@@ -209,6 +209,13 @@ def test_each_component_is_asked_for_once_in_each_tree() -> None:
     assert len(outlook.asked) == len(set(outlook.asked))
 
 
+def test_an_endless_path_is_refused_before_anything_is_made_of_it() -> None:
+    outlook = Imagined(TREE)
+    for path in ("/" + "\ufdfa" * 5_000_000, "/" + "%a" * 1_000_000, "/x" * 5_000_000):
+        assert not under(path, outlook=outlook)
+    assert outlook.asked == []
+
+
 def test_the_home_of_the_user_is_the_only_thing_expanded() -> None:
     assert expand_home("~", HOME) == HOME
     assert expand_home("~/x/y", HOME) == f"{HOME}/x/y"

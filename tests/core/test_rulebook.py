@@ -17,7 +17,7 @@ from mcp_jail.core.policy import (
     Tools,
     Verdict,
 )
-from mcp_jail.core.rulebook import REMEMBERED_NAMES, Rulebook, compile_rules
+from mcp_jail.core.rulebook import REMEMBERED_LENGTH, REMEMBERED_NAMES, Rulebook, compile_rules
 
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
 
@@ -60,6 +60,9 @@ def test_what_is_remembered_about_names_stays_bounded() -> None:
         rules.for_name(f"read_{number}")
     assert len(rules._remembered) <= REMEMBERED_NAMES
     assert [rule.key for rule in rules.for_name("read_1")] == ["read_*"]
+    long = "read_" + "x" * REMEMBERED_LENGTH
+    assert [rule.key for rule in rules.for_name(long)] == ["read_*"]
+    assert long not in rules._remembered
 
 
 def test_a_tool_is_denied_always_when_no_arguments_could_help() -> None:

@@ -18,6 +18,11 @@ from mcp_jail.core.outlook import Outlook
 from mcp_jail.core.paths import lies_under, refused_shape
 from mcp_jail.core.policy import Constraint
 
+# Keys of an object and items of a list that are looked at: each may cost some system calls, and the
+# model decides how many it sends. Longer ones cannot be evaluated.
+KEYS_LIMIT = 1000
+ITEMS_LIMIT = 1000
+
 # Characters of a value that a reason quotes; the model has the whole of it.
 QUOTE_LIMIT = 60
 
@@ -84,6 +89,8 @@ def _values(name: str, arguments: Any) -> Iterator[Any]:
     """Every value a dotted name may mean: the literal key first, then what lies deeper."""
     if not isinstance(arguments, Mapping):
         raise _InDoubtError(f"'{name}' is not inside an object")
+    if len(arguments) > KEYS_LIMIT:
+        raise _InDoubtError(f"more than {KEYS_LIMIT} arguments in one object")
     head, dot, rest = name, "", ""
     while head:
         folded = head.casefold()
@@ -165,8 +172,8 @@ def _unmet_host(name: str, value: Any, check: Check) -> str | None:
 def _unmet_items(name: str, value: Any, check: Check, outlook: Outlook) -> str | None:
     if check.each is None:
         return None
-    if not isinstance(value, list):
-        return f"{name} must be a list"
+    if not isinstance(value, list) or len(value) > ITEMS_LIMIT:
+        return f"{name} must be a list of at most {ITEMS_LIMIT} items"
     for item in value:
         reason = _unmet_by(item, check.each, outlook)
         if reason is not None:

@@ -37,6 +37,8 @@ def refused_shape(path: str) -> str | None:
     """Why no walk is tried for an argument, or None; the text completes "the path ..."."""
     if len(path) <= NAME_MAX and _PLAIN.fullmatch(path) and not path.endswith(" "):
         return None
+    if len(path) >= PATH_MAX:
+        return "is too long"
     if not path:
         return "is empty"
     if path != path.strip():
@@ -108,10 +110,12 @@ _REFUSED_SHAPES = (
 
 def _readings(path: str, cwd: str | None) -> tuple[str, ...]:
     """The absolute paths an argument may be taken for; none where one of them is refused."""
-    forms = [path] if path.isascii() else [path, _compatible(path)]
+    if refused_shape(path):
+        return ()  # before NFKC, which makes eighteen characters of one (U+FDFA)
+    forms = (path,) if path.isascii() else (path, _compatible(path))
     readings: dict[str, None] = {}
     for form in forms:
-        if refused_shape(form) or not (form.startswith("/") or cwd):
+        if (form is not path and refused_shape(form)) or not (form.startswith("/") or cwd):
             return ()
         absolute = form if form.startswith("/") else f"{cwd}/{form}"
         readings[absolute] = None

@@ -23,6 +23,9 @@ from mcp_jail.errors import Place
 # it is full rather than grown.
 REMEMBERED_NAMES = 2048
 
+# Characters of such a name; longer ones are looked up anew, so that memory stays below a megabyte.
+REMEMBERED_LENGTH = 128
+
 KeyPath = tuple[str, ...]
 Places = Mapping[KeyPath, Place]
 
@@ -54,6 +57,8 @@ class NameRules:
         found = self._remembered.get(name)
         if found is None:
             found = self._best_globs(name)
+            if len(name) > REMEMBERED_LENGTH:
+                return found
             if len(self._remembered) >= REMEMBERED_NAMES:
                 self._remembered.clear()
             self._remembered[name] = found
