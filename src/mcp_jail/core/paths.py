@@ -37,10 +37,8 @@ def refused_shape(path: str) -> str | None:
     """Why no walk is tried for an argument, or None; the text completes "the path ..."."""
     if len(path) <= NAME_MAX and _PLAIN.fullmatch(path) and not path.endswith(" "):
         return None
-    if len(path) >= PATH_MAX:
-        return "is too long"
-    if not path:
-        return "is empty"
+    if not 0 < len(path) < PATH_MAX:
+        return "is too long" if path else "is empty"
     if path != path.strip():
         return "begins or ends with white space"
     for pattern, reason in _REFUSED_SHAPES:
