@@ -117,6 +117,20 @@ def test_every_call_is_in_the_audit_with_verdict_and_rule(home: Home) -> None:
     assert entries[-1]["detail"]["calls"] == 3
 
 
+def test_the_audit_keeps_no_secret_of_command_environment_or_arguments(home: Home) -> None:
+    token = "ghp_" + "a1B2" * 9
+    home.write_policy(POLICY + "env: {pass: [API_KEY]}\n")
+    env = home.environ(API_KEY="s3cr3t-value-of-the-key")
+    with started(home, "run", "fs", *command("echo.py", f"--token={token}"), env=env) as client:
+        client.open()
+        client.call("echo", text=f"{token} and s3cr3t-value-of-the-key")
+        client.close()
+    audit = (home.state / "fs.jsonl").read_text()
+    assert token not in audit
+    assert "s3cr3t" not in audit
+    assert "[redacted]" in audit
+
+
 def test_the_server_has_no_network_and_none_of_our_environment(home: Home) -> None:
     env = home.environ(SECRET_TOKEN="do-not-show")
     with started(home, "run", "fs", *command("echo.py"), env=env) as client:

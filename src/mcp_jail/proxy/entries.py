@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mcp_jail import __version__
@@ -10,8 +11,13 @@ from mcp_jail.core.spec import Mount, Plan
 from mcp_jail.core.tally import Tally
 
 
-def start_entry(plan: Plan, *, policy_file: str, policy_sha256: str) -> Entry:
-    """The plan as it is about to be carried out; environment by name, values may be secrets."""
+def start_entry(
+    plan: Plan, *, policy_file: str, policy_sha256: str, blot: Callable[[str], str]
+) -> Entry:
+    """The plan as it is about to be carried out.
+
+    The environment by name only; `blot` takes secrets out of the words of the command.
+    """
     return Entry(
         kind=Kind.START,
         name=plan.name,
@@ -19,7 +25,7 @@ def start_entry(plan: Plan, *, policy_file: str, policy_sha256: str) -> Entry:
             "version": __version__,
             "policy": policy_file,
             "policy_sha256": policy_sha256,
-            "command": list(plan.command),
+            "command": [blot(word) for word in plan.command],
             "cwd": plan.cwd,
             "mounts": [_mount(mount) for mount in plan.mounts],
             "env": sorted(plan.env),

@@ -53,7 +53,9 @@ def guard(prepared: Prepared, *, client: tuple[int, int], errors: ErrorStream) -
     try:
         journal = open_journal(prepared.audit)
         recorder = Recorder(Chain(run, journal.anchor), journal, _now_ms)
-        session = _session(prepared)
+        key = state_key(prepared.judged.on_disk)
+        redactor = _redactor(prepared, key)
+        session = _session(prepared, redactor, key)
         _register(prepared, run, keeper)
         jail = launch(prepared.plan, keeper=keeper)
     except BaseException:
@@ -65,6 +67,7 @@ def guard(prepared: Prepared, *, client: tuple[int, int], errors: ErrorStream) -
             prepared.plan,
             policy_file=prepared.judged.file.path,
             policy_sha256=prepared.policy_sha256,
+            blot=redactor.text,
         )
         recorder.append([entry])
         jail.go()
@@ -93,11 +96,12 @@ def _register(prepared: Prepared, run: str, keeper: keepers.Keeper) -> None:
     )
 
 
-def _session(prepared: Prepared) -> Session:
+def _redactor(prepared: Prepared, key: bytes) -> Redactor:
     known = known_values(prepared.spec.env, ())
-    key = state_key(prepared.judged.on_disk)
-    redactor = Redactor(mode=prepared.policy.audit.arguments, known=known, key=key)
+    return Redactor(mode=prepared.policy.audit.arguments, known=known, key=key)
 
+
+def _session(prepared: Prepared, redactor: Redactor, key: bytes) -> Session:
     def describe(arguments: dict[str, Any]) -> tuple[Raw | None, str]:
         encoded = _encode(arguments)
         return redactor.arguments(arguments, encoded), arguments_digest(key, encoded)

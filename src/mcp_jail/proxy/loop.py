@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 from collections.abc import Callable, Iterable
 from enum import Enum
-from types import FrameType
 from typing import Protocol
 
 import msgspec
@@ -35,6 +33,7 @@ from mcp_jail.core.session import Session
 from mcp_jail.errors import AuditError
 from mcp_jail.proxy.ladder import Ladder, Step, Stoppable
 from mcp_jail.proxy.lines import CHUNK, HIGH_WATER, LineReader, LineWriter, TooLong
+from mcp_jail.proxy.signals import Signals
 from mcp_jail.proxy.stderr import ErrorStream
 
 # Seconds a client has to read the last answers after the server is gone.
@@ -42,8 +41,6 @@ FLUSH_SECONDS = 0.4
 
 # Steps of the ladder at which the server's input is still open.
 _WRITING = (Step.RUNNING, Step.CLOSING)
-
-_STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class RunningServer(Stoppable, Protocol):
@@ -124,7 +121,7 @@ class Loop:
         were_blocking = [(fd, os.get_blocking(fd)) for fd in descriptors]
         for fd in (*descriptors, self._server.stdin, self._server.stdout, self._server.stderr):
             os.set_blocking(fd, False)
-        signals = _Signals()
+        signals = Signals()
         try:
             while not self._is_over():
                 self._turn(signals)
@@ -135,7 +132,7 @@ class Loop:
                 os.set_blocking(fd, was_blocking)
         return Ending(self._cause or Cause.SERVER_GONE, self._how or "killed", self._detail)
 
-    def _turn(self, signals: _Signals) -> None:
+    def _turn(self, signals: Signals) -> None:
         """One wake-up."""
         self._watch(signals.fd)
         ready = dict(self._poll.poll(self._timeout()))
@@ -331,28 +328,3 @@ class Loop:
 
     def _is_clogged(self) -> bool:
         return self._to_server.is_full or self._to_client.is_full
-
-
-class _Signals:
-    """Signals that end a run, as bytes in a pipe the loop polls."""
-
-    def __init__(self) -> None:
-        self.fd, self._write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._old_wakeup = signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
-        self._old = {number: signal.signal(number, _noted) for number in _STOPPING}
-
-    def drain(self) -> None:
-        """Take the bytes of signals that arrived."""
-        os.read(self.fd, 64)
-
-    def close(self) -> None:
-        """Give the signals back."""
-        for number, handler in self._old.items():
-            signal.signal(number, handler)
-        signal.set_wakeup_fd(self._old_wakeup)
-        os.close(self.fd)
-        os.close(self._write_end)
-
-
-def _noted(number: int, frame: FrameType | None) -> None:
-    """The byte in the wake-up pipe is all that is wanted of a signal."""

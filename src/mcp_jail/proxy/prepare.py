@@ -139,8 +139,7 @@ def audit_path(judged: Judged) -> str:
 
 def _kept_home(judged: Judged) -> str:
     """The directory that is HOME inside when the policy keeps it."""
-    data = os.path.dirname(judged.on_disk.packages)
-    folder = os.path.join(data, "homes", judged.policy.name)
+    folder = judged.on_disk.kept_home(judged.policy.name)
     make_private_folder(folder)
     return folder
 
