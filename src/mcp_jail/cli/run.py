@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 
+from mcp_jail.core.loaders import is_loader_variable
 from mcp_jail.errors import ExitCode, UsageError
 
 HELP = """\
@@ -28,26 +30,6 @@ Example, as an entry of a client's configuration:
   "command": "mcp-jail",
   "args": ["run", "filesystem", "--", "mcp-server-filesystem", "/home/me/projects"]
 """
-
-# Variables that make the interpreter or the loader run code before ours: a client's entry can set
-# them, and they would take hold in this process, outside the jail.
-LOADER_PREFIXES = ("PYTHON", "LD_", "DYLD_", "GLIBC_", "MALLOC_")
-LOADER_NAMES = frozenset(
-    {"GCONV_PATH", "LOCPATH", "NODE_OPTIONS", "NODE_PATH", "BASH_ENV", "ENV", "IFS", "PERL5OPT"}
-    | {
-        "RUBYOPT",
-        "JAVA_TOOL_OPTIONS",
-        "_JAVA_OPTIONS",
-        "GIT_SSH_COMMAND",
-        "NLSPATH",
-        "RESOLV_HOST_CONF",
-    }
-)
-# Of those, what changes no code: set by some shells and by most CI systems.
-HARMLESS = frozenset(
-    {"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONUTF8"}
-    | {"PYTHONIOENCODING", "PYTHONWARNINGS"}
-)
 
 
 def main(arguments: list[str]) -> int:
@@ -92,13 +74,9 @@ def parse(arguments: list[str]) -> tuple[str | None, str | None, tuple[str, ...]
     raise UsageError("run needs a policy's NAME or --policy FILE", hint="see mcp-jail run --help")
 
 
-def loader_variables(environ: dict[str, str]) -> list[str]:
-    """The variables of an environment that would run code in this process."""
-    return sorted(
-        name
-        for name in environ
-        if (name.startswith(LOADER_PREFIXES) or name in LOADER_NAMES) and name not in HARMLESS
-    )
+def loader_variables(environ: Mapping[str, str]) -> list[str]:
+    """The variables of an environment that would run code in this process, outside the jail."""
+    return sorted(name for name in environ if is_loader_variable(name))
 
 
 def _restart_without_loader_variables() -> None:
@@ -106,7 +84,7 @@ def _restart_without_loader_variables() -> None:
 
     Ends after one round: the second process has none of them.
     """
-    found = loader_variables(dict(os.environ))
+    found = loader_variables(os.environ)
     if not found:
         return
     sys.stderr.write(

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec import UNSET
 
-from mcp_jail.config.loaders import is_loader_variable
 from mcp_jail.core.globs import glob_matches, globs_overlap, is_glob, literal_count
+from mcp_jail.core.loaders import is_loader_variable
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Constraint, Policy, ToolRule, Verdict
 from mcp_jail.core.rulebook import KeyPath

@@ -16,11 +16,13 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Access(Enum):
+    """What a server may do with a share."""
+
     READ_ONLY = "read only"
     READ_WRITE = "read and write"
 
 
-class Share(Value):
+class Share(Value, frozen=True):
     """A host path the server may see at the same path; `why` names the policy key or the reason."""
 
     path: str
@@ -28,7 +30,7 @@ class Share(Value):
     why: str
 
 
-class JailSpec(Value):
+class JailSpec(Value, frozen=True):
     """All that the jail of one server is built from; paths absolute, `~` expanded, not resolved."""
 
     name: str
@@ -41,6 +43,8 @@ class JailSpec(Value):
 
 
 class MountKind(Enum):
+    """What is put at a place of the jail's file tree, in the words `show` uses."""
+
     BIND_READ_ONLY = "read only"
     BIND_READ_WRITE = "read and write"
     TMPFS = "private"  # starts empty, gone with the jail, the server may write
@@ -51,7 +55,7 @@ class MountKind(Enum):
     SYMLINK = "link"
 
 
-class Mount(Value):
+class Mount(Value, frozen=True):
     """One thing put into the jail's file tree, in the order it is put there."""
 
     kind: MountKind
@@ -64,7 +68,7 @@ class Mount(Value):
     identity: tuple[int, int] | None = None  # device and inode a bind was judged by
 
 
-class Gap(Value):
+class Gap(Value, frozen=True):
     """A promise of the policy that this machine cannot keep; a plan with one is not started."""
 
     promise: str
@@ -72,7 +76,7 @@ class Gap(Value):
     cure: str
 
 
-class Plan(Value):
+class Plan(Value, frozen=True):
     """A jail ready to be started: every mount with its reason, the environment, the command."""
 
     name: str

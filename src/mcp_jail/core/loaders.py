@@ -1,4 +1,7 @@
-"""Environment variables that make a program run other code before its own."""
+"""Environment variables that make a program run other code before its own.
+
+Imports nothing: the guard asks this before it loads anything such a variable could replace.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_jail.config.loaders import is_loader_variable
+from mcp_jail.core.loaders import is_loader_variable
 
 
 def test_variables_that_load_code_are_known() -> None:
