@@ -1,3 +1,4 @@
+# make demo    what mcp-jail is for, in seconds; needs no Node.js
 # make test    everything the tests need, then the tests; works on a fresh machine
 # make clients whole MCP clients, which more tests then run against; 800 MB
 # make check   format, lint, layers, types, architecture: fast, needs no jail
@@ -9,10 +10,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: test check format format-check lint imports types architecture venv needs clients clean
+.PHONY: test check format format-check lint imports types architecture venv needs clients demo clean
 
 test: venv needs
 	$(BIN)/pytest -n $(WORKERS)
+
+demo:
+	scripts/demo $(PYTHON) build/demo-venv
 
 check: format-check lint imports types architecture
 

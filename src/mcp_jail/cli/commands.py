@@ -24,6 +24,7 @@ COMMANDS = {
     "trust": "let a policy file outside your own directory be used, as it is now",
     "schema": "the JSON Schema of the policy file, for editors",
     "doctor": "whether this machine can build jails, and how to mend it",
+    "demo": "watch a hostile server without a jail and in one",
 }
 
 USAGE = "usage: mcp-jail COMMAND [ARGUMENTS]"
