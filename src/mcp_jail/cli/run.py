@@ -40,15 +40,18 @@ def main(arguments: list[str]) -> int:
     name, policy_file, command = parse(arguments)
     _restart_without_loader_variables()
     client = _take_the_wire()
-    from mcp_jail.proxy.guard import guard
     from mcp_jail.proxy.prepare import prepare
-    from mcp_jail.proxy.stderr import ErrorStream
+    from mcp_jail.sandbox.launch import launch
 
     prepared = prepare(name=name, policy_file=policy_file, command=command)
+    jail = launch(prepared.plan)  # it builds itself while we load the rest, and waits for `go`
+    from mcp_jail.proxy.guard import guard
+    from mcp_jail.proxy.stderr import ErrorStream
+
     errors = ErrorStream(prepared.policy.name)
     for lint in prepared.lints:
         errors.tell(f"warning: {lint}")
-    return guard(prepared, client=client, errors=errors)
+    return guard(prepared, jail, client=client, errors=errors)
 
 
 def parse(arguments: list[str]) -> tuple[str | None, str | None, tuple[str, ...]]:

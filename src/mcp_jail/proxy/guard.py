@@ -1,7 +1,7 @@
-"""One run from prepared values to an exit code, in an order that leaves nothing behind.
+"""One run from a jail that waits to an exit code.
 
-The keeper first; then the audit, since a run that cannot be recorded is not started; then the jail,
-looked at from outside before the server is let go; then the loop; then the last entry.
+The audit is opened first, since a run that cannot be recorded is not started; the jail is looked at
+from outside; the start is written down; the server is let go; then the loop, then the last entry.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from mcp_jail.proxy.prepare import Prepared
 from mcp_jail.proxy.recorder import Recorder
 from mcp_jail.proxy.server import JailedServer
 from mcp_jail.proxy.stderr import ErrorStream
-from mcp_jail.sandbox import keeper as keepers
-from mcp_jail.sandbox.launch import launch
+from mcp_jail.sandbox.keeper import Keeper
+from mcp_jail.sandbox.launch import Jail
 from mcp_jail.sandbox.view import View
 from mcp_jail.store import runs
 from mcp_jail.store.journal import open_journal
@@ -46,22 +46,21 @@ _CODES = {
 }
 
 
-def guard(prepared: Prepared, *, client: tuple[int, int], errors: ErrorStream) -> ExitCode:
-    """Run a server in its jail until client or server end; JailBuildError, AuditError."""
-    keeper = keepers.start()
-    run = os.urandom(8).hex()
+def guard(
+    prepared: Prepared, jail: Jail, *, client: tuple[int, int], errors: ErrorStream
+) -> ExitCode:
+    """Run the server of a jail that waits until client or server end; JailBuildError, AuditError.
+
+    The jail is closed in any case.
+    """
     try:
+        run = os.urandom(8).hex()
         journal = open_journal(prepared.audit)
         recorder = Recorder(Chain(run, journal.anchor), journal, _now_ms)
         key = state_key(prepared.judged.on_disk)
         redactor = _redactor(prepared, key)
         session = _session(prepared, redactor, key)
-        _register(prepared, run, keeper)
-        jail = launch(prepared.plan, keeper=keeper)
-    except BaseException:
-        keeper.close()
-        raise
-    try:
+        _register(prepared, run, jail.keeper)
         jail.verify()
         entry = start_entry(
             prepared.plan,
@@ -80,7 +79,7 @@ def guard(prepared: Prepared, *, client: tuple[int, int], errors: ErrorStream) -
     return _ended(prepared, session, recorder, errors, ending)
 
 
-def _register(prepared: Prepared, run: str, keeper: keepers.Keeper) -> None:
+def _register(prepared: Prepared, run: str, keeper: Keeper) -> None:
     """Note the run among those that are running; the keeper takes the note away at the end."""
     on_disk = prepared.judged.on_disk
     keeper.forget(on_disk.run(run))
