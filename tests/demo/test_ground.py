@@ -68,11 +68,13 @@ def test_a_ground_is_cleared_when_the_run_fails(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_temporary_folder_with_a_long_name_is_no_obstacle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("folder", ["long" * 25, "/dev/shm"], ids=["long", "devices"])
+def test_a_temporary_folder_that_would_not_do_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
-    deep = tmp_path / ("long" * 25)
-    deep.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    unfit = tmp_path / folder
+    unfit.mkdir(exist_ok=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(unfit))
     with lay_out() as ground:
+        assert not Path(ground.place).is_relative_to(unfit)
         assert ground.listeners.port("TCP")

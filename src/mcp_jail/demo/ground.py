@@ -20,6 +20,7 @@ import msgspec
 
 from mcp_jail.demo import server
 from mcp_jail.demo.listeners import Listeners
+from mcp_jail.sandbox.protected import too_much
 
 SECRETS: Final = ("ssh-key", "cloud-keys", "own-environment", "command-lines", "environments")
 
@@ -135,11 +136,12 @@ def lay_out() -> Iterator[Ground]:
 
 @contextmanager
 def _directory() -> Iterator[str]:
-    folder: str | None = tempfile.gettempdir()
-    if len(str(folder)) > _LONGEST_PLACE:
+    """A new directory where a project may lie and a socket's address has room."""
+    folder = os.path.realpath(tempfile.gettempdir())
+    if len(folder) > _LONGEST_PLACE or too_much(os.path.join(folder, server.PLACE)) is not None:
         folder = "/tmp"  # noqa: S108 - mkdtemp makes a directory of ours alone there
     with tempfile.TemporaryDirectory(prefix=server.PLACE, dir=folder) as place:
-        yield os.path.realpath(place)
+        yield place
 
 
 @contextmanager
