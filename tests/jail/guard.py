@@ -83,8 +83,7 @@ def main() -> None:
     with open(f"/proc/{jail.init_pid}/mountinfo", encoding="utf-8") as table:
         mountinfo = table.read()
     report = {
-        "held": status.held,
-        "server": status.pid,
+        "held": status is None or status.held,
         "mounts": [[m.kind.value, m.destination, m.why] for m in plan.mounts],
         "mountinfo": mountinfo,
         "keeper": held.pid,
@@ -92,6 +91,7 @@ def main() -> None:
     if "stdin" in case:
         os.write(jail.stdin, case["stdin"].encode())
     os.close(jail.stdin)
+    jail.stdin = -1
     copy(jail)
     report["status"] = os.waitstatus_to_exitcode(jail.wait(10) or 0)
     with open(case["report"], "w", encoding="utf-8") as file:

@@ -8,6 +8,8 @@ import pytest
 
 from jail.attempts import ATTEMPTS
 from jail.conftest import Finding, Jailed, World
+from mcp_jail.core.spec import Mount, MountKind
+from mcp_jail.sandbox.mountinfo import differences, parse
 
 OPEN_BARE = [
     name
@@ -46,3 +48,11 @@ def test_the_hosts_process_is_alive(jailed: Jailed, world: World) -> None:
 def test_the_kernel_says_the_server_is_held(jailed: Jailed) -> None:
     assert jailed.report["held"] is True
     assert jailed.report["status"] == 0
+
+
+def test_the_running_servers_mounts_are_those_of_the_plan(jailed: Jailed) -> None:
+    mounts = [
+        Mount(kind=MountKind(kind), destination=place, why=why)
+        for kind, place, why in jailed.report["mounts"]
+    ]
+    assert differences(mounts, parse(jailed.report["mountinfo"])) == ()

@@ -15,6 +15,7 @@ def test_what_goes_in_comes_out(run_code: Run) -> None:
     jail.go()
     os.write(jail.stdin, b"hello")
     os.close(jail.stdin)
+    jail.stdin = -1
     tell([output(jail.stdout), output(jail.stderr), jail.wait(10)])
     jail.close()
     """
@@ -143,6 +144,62 @@ def test_what_bwrap_says_is_passed_on_and_nothing_is_left(run_code: Run, tmp_pat
     assert str(tmp_path / "a") in message
     assert exit_code == 4
     assert closed
+
+
+def test_a_filter_the_kernel_does_not_take_is_no_start(run_code: Run, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    code = """
+    import msgspec
+    mark = sys.argv[2] + "/mark"
+    made = plan("/bin/sh", "-c", "echo > " + mark, write=[sys.argv[2]])
+    told = []
+    for broken in (b"", b"x" * 7, b"\\xff" * 8):
+        jail = launch.launch(msgspec.structs.replace(made, seccomp=broken))
+        try:
+            jail.go()
+            told.append([jail.status(), jail.wait(10)])
+        except JailBuildError as error:
+            told.append(error.message)
+        jail.close()
+    tell([told, os.path.exists(mark)])
+    """
+    told, started = run_code(code, str(tmp_path / "out"))
+    assert len(told) == 3
+    assert all(isinstance(one, str) or (one[0] is None and one[1] != 0) for one in told)
+    assert not started
+
+
+def test_a_server_that_is_over_has_no_status(run_code: Run) -> None:
+    code = """
+    jail = launch.launch(plan("/bin/true"))
+    jail.go()
+    jail.wait(10)
+    tell([jail.status(), jail.server_pid()])
+    jail.close()
+    jail.close()
+    """
+    assert run_code(code) == [None, None]
+
+
+def test_a_server_that_waits_is_ended_at_once(run_code: Run) -> None:
+    code = """
+    jail = launch.launch(plan("/bin/sleep", "1000"))
+    jail.terminate()
+    tell(os.waitstatus_to_exitcode(jail.wait(10)))
+    jail.close()
+    """
+    assert run_code(code) == -9
+
+
+def test_a_second_close_leaves_other_files_alone(run_code: Run) -> None:
+    code = """
+    jail = launch.launch(plan("/bin/true"))
+    jail.close()
+    others = [os.open("/dev/null", os.O_RDONLY) for _ in range(20)]
+    jail.close()
+    tell([os.fstat(fd).st_nlink > 0 for fd in others] == [True] * 20)
+    """
+    assert run_code(code) is True
 
 
 def test_no_descriptor_is_left_open_by_many_jails(run_code: Run) -> None:

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
@@ -61,7 +62,10 @@ class Jail:
         self._info = ends["info"]
         self._block = ends["block"]
         self._init: int | None = None
+        self._server: tuple[int, int] | None = None  # its number, and a pidfd
         self._verified = False
+        self._went = False
+        self._closed = False
         self._status: int | None = None
 
     @property
@@ -87,39 +91,46 @@ class Jail:
         """Let the server start, after `verify`."""
         if not self._verified:
             self.verify()
+        self._went = True
         os.write(self._block, b"g")
 
-    def server_pid(self) -> int:
-        """The host's number of the server; waits for it. JailBuildError when it is gone."""
-        for _ in self._until_deadline("the server did not start"):
-            for pid in children(self.init_pid):
-                if inside_number(pid) == SERVER_NUMBER:
-                    return pid
-        raise AssertionError
+    def server_pid(self) -> int | None:
+        """The host's number of the server; waits for it after `go`. None when the jail is over."""
+        for _ in self._while_running("the server did not start"):
+            if self._server is None:
+                self._server = _find_server(self.init_pid)
+            if self._server is not None:
+                return self._server[0]
+        return None
 
-    def status(self) -> ServerStatus:
-        """The kernel's word on the running server; JailBuildError if it is not held."""
-        pid = self.server_pid()
-        seen = None
-        for _ in self._until_deadline("the server is not held by the kernel"):
-            seen = read_status(pid)
-            if seen is not None and seen.held:
-                return seen
-        raise AssertionError
+    def status(self) -> ServerStatus | None:
+        """The kernel's word on the running server, None when the jail is over already.
+
+        JailBuildError, and the end of the jail, when the kernel does not hold the server.
+        """
+        try:
+            for _ in self._while_running("the server is not held by the kernel"):
+                pid = self.server_pid()
+                seen = None if pid is None else read_status(pid)
+                if seen is not None and seen.held:
+                    return seen
+        except JailBuildError:
+            self.kill()
+            raise
+        return None
 
     def terminate(self) -> None:
-        """Ask the server to end (SIGTERM); one that is gone already is no error."""
-        try:
-            os.kill(self.server_pid(), signal.SIGTERM)
-        except (JailBuildError, ProcessLookupError):
-            return
+        """Ask the server to end (SIGTERM); before `go`, end the jail. No error when it is gone."""
+        if not self._went:
+            self.kill()
+        elif self.server_pid() is not None and self._server is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._server[1], signal.SIGTERM)
 
     def kill(self) -> None:
         """End every process of the jail at once."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
-        except ProcessLookupError:
-            return
 
     def wait(self, timeout: float) -> int | None:
         """The jail's wait status (of the server, as bwrap passes it on), None after `timeout` s."""
@@ -128,13 +139,17 @@ class Jail:
         return self._status
 
     def close(self) -> None:
-        """End the jail and the keeper and close every descriptor."""
+        """End the jail and the keeper and close every descriptor; a second time does nothing.
+
+        One that was closed before is to be set to -1: its number may be another file's by now.
+        """
+        if self._closed:
+            return
+        self._closed = True
         self.keeper.close()
-        for fd in {self.stdin, self.stdout, self.stderr, self._info, self._block, self.pidfd}:
-            try:
-                os.close(fd)
-            except OSError:
-                continue
+        fds = [self.stdin, self.stdout, self.stderr, self._info, self._block, self.pidfd]
+        fds += [self._server[1]] if self._server is not None else []
+        _close_all(fd for fd in fds if fd >= 0)
 
     def _read_info(self) -> int:
         """The process bwrap made; it says so before the mounts are done."""
@@ -155,17 +170,19 @@ class Jail:
 
     def _wait_for_setup(self) -> None:
         """Wait for bwrap to drop its last capability: all is mounted then, and it blocks next."""
-        for _ in self._until_deadline("bwrap does not get ready"):
+        for _ in self._while_running("bwrap does not get ready"):
             seen = read_status(self.init_pid)
             if seen is not None and not (seen.effective | seen.bounding):
                 return
+        raise self._why_bwrap_ended()
 
-    def _until_deadline(self, message: str) -> Iterator[None]:
+    def _while_running(self, message: str) -> Iterator[None]:
+        """One look after another until the jail is over; JailBuildError when it takes too long."""
         deadline = time.monotonic() + SETUP_DEADLINE
         while time.monotonic() < deadline:
             yield
             if select.select([self.pidfd], [], [], NAP)[0]:
-                raise self._why_bwrap_ended()
+                return
         raise JailBuildError(message)
 
     def _why_bwrap_ended(self) -> JailBuildError:
@@ -206,6 +223,19 @@ def launch(plan: Plan, *, keeper: keepers.Keeper | None = None) -> Jail:
         raise
     _close_all(fd for fd in opened if fd not in ours.values())
     return Jail(plan, keeper, spawned, ours)
+
+
+def _find_server(init: int) -> tuple[int, int] | None:
+    """The server's number and a pidfd, None while it is not there."""
+    for pid in children(init):
+        try:
+            pidfd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        if inside_number(pid) == SERVER_NUMBER:  # asked once the number cannot change hands
+            return pid, pidfd
+        os.close(pidfd)
+    return None
 
 
 def _channels(opened: list[int]) -> tuple[dict[str, int], list[int]]:

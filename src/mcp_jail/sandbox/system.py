@@ -15,11 +15,10 @@ STORES: Final = ("/nix/store", "/gnu/store")  # programs name each other across 
 # What programs read of /etc without any secret in it: no /etc/ssl/private, no /etc/pki/*/private.
 ETC: Final = (
     "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "pki/tls/certs", "pki/tls/cert.pem",
-    "pki/tls/openssl.cnf", "pki/ca-trust", "ca-certificates", "crypto-policies", "ld.so.cache",
-    "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "mime.types", "magic",
-    "protocols", "services", "os-release", "lsb-release", "debian_version", "fonts", "nodejs",
-    "perl", "python", "php", "ImageMagick-6", "ImageMagick-7", "vulkan", "glvnd", "locale.alias",
-    "locale.conf", "static",
+    "pki/tls/openssl.cnf", "pki/ca-trust", "ca-certificates/extracted", "crypto-policies",
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone",
+    "mime.types", "magic", "protocols", "services", "os-release", "lsb-release", "fonts", "nodejs",
+    "perl", "python", "php", "ImageMagick-6", "ImageMagick-7", "locale.conf", "static",
 )  # fmt: skip
 ETC_PREFIXES: Final = ("java", "python3")
 COPY_LIMIT: Final = 256 * 1024  # bytes; a copy costs bwrap a tenth of what a mount costs
