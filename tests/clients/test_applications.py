@@ -1,0 +1,102 @@
+"""Claude Code, Gemini CLI and Inspector start mcp-jail as any server, and find it healthy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from clients.applications import Applications, Said
+from clients.peers import Peers
+from driver import MCP_JAIL, Home, processes_with, wait_until
+
+# Servers of the old protocol, of both, in JavaScript and in Python, with and without directories.
+JAILED = ("everything", "filesystem", "memory", "time")
+
+READ_ONLY = """\
+tools:
+  default: deny
+  rules:
+    "read_*": allow
+    write_file: {decision: allow, args: {path: {under: [~/projects/scratch]}}}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+@pytest.fixture
+def clients(home: Home, applications: Path) -> Applications:
+    return Applications(home, applications)
+
+
+@pytest.fixture
+def peers(home: Home, npm_tree: Path, python_servers: Path) -> Peers:
+    return Peers(home, npm_tree, python_servers)
+
+
+def entries(peers: Peers) -> dict[str, list[str]]:
+    """What a client's configuration holds: jailed servers, and one whose policy is missing."""
+    jailed = {name: peers.jailed(name) for name in JAILED}
+    return {**jailed, "no-policy": [str(MCP_JAIL), "run", "no-policy", "--", "/usr/bin/true"]}
+
+
+def lines(said: Said, word: str) -> set[str]:
+    """The servers of which a line with this word speaks."""
+    told = [line for line in (said.out + said.errors).splitlines() if word in line]
+    return {line.split(":")[0].strip("✓✔✗✘ ") for line in told if ": " in line}
+
+
+def ends(home: Home, name: str) -> list[str]:
+    """Why each run ended; waits until no process of this home is left."""
+    wait_until(lambda: not processes_with(str(home.path)))
+    return [entry["reason"] for entry in home.audit(name) if entry["kind"] == "end"]
+
+
+def test_claude_code_finds_jailed_servers_healthy(clients: Applications, peers: Peers) -> None:
+    said = clients.claude(entries(peers))
+    assert said.code == 0, said
+    assert lines(said, "Connected") == set(JAILED), said
+    assert "no-policy" in lines(said, "Failed to connect"), said
+    for name in JAILED:  # it ends them with a signal, and their audit is whole all the same
+        assert ends(clients.home, name) == ["a signal"]
+
+
+def test_gemini_cli_finds_jailed_servers_healthy(clients: Applications, peers: Peers) -> None:
+    said = clients.gemini(entries(peers))
+    assert said.code == 0, said
+    assert lines(said, " Connected") == set(JAILED), said
+    assert "no-policy" in lines(said, "Disconnected"), said
+    for name in JAILED:
+        assert ends(clients.home, name) == ["a signal"]
+
+
+@pytest.mark.parametrize(
+    ("name", "era"),
+    [("filesystem", "legacy"), ("filesystem", "auto"), ("time", "auto"), ("time", "modern")],
+)
+def test_inspector_lists_the_tools(
+    clients: Applications, peers: Peers, name: str, era: str
+) -> None:
+    said = clients.inspector(era, peers.jailed(name), "--method", "tools/list")
+    assert said.code == 0, said
+    listed = {tool["name"] for tool in json.loads(said.out)["tools"]}
+    assert listed & {"read_file", "get_current_time"}
+
+
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+def test_inspector_is_told_what_the_policy_refuses(
+    clients: Applications, peers: Peers, era: str
+) -> None:
+    server = peers.jailed("filesystem", READ_ONLY)
+    inside, outside = clients.home.scratch / "x", clients.home.projects / "x"
+    call = ("--method", "tools/call", "--tool-name", "write_file", "--tool-arg")
+    written = clients.inspector(era, server, *call, f"path={inside}", "content=words")
+    refused = clients.inspector(era, server, *call, f"path={outside}", "content=words")
+    assert written.code == 0, written
+    assert inside.read_text() == "words"
+    assert "must lie under ~/projects/scratch" in json.loads(refused.out)["content"][0]["text"]
+    assert not outside.exists()
