@@ -74,14 +74,14 @@ def main() -> None:
         stage(case, "launched")
         jail.verify()
         stage(case, "verified")
+        with open(f"/proc/{jail.init_pid}/mountinfo", encoding="utf-8") as table:
+            mountinfo = table.read()
         jail.go()
         status = jail.status()
         stage(case, "running")
     except JailError as error:
         sys.stderr.write(f"mcp-jail: {error.message}\nhint: {error.hint}\n")
         sys.exit(int(error.exit_code))
-    with open(f"/proc/{jail.init_pid}/mountinfo", encoding="utf-8") as table:
-        mountinfo = table.read()
     report = {
         "held": status is None or status.held,
         "mounts": [[m.kind.value, m.destination, m.why] for m in plan.mounts],

@@ -215,7 +215,7 @@ def _warnings(prepared: Prepared) -> None:
                 str(lint.place) + ": " + lint.message if lint.place else lint.message,
                 note=lint.hint,
             )
-    heading("Not enforced yet")
+    heading("Not enforced yet, whatever their defaults say")
     bullet(", ".join(line.removeprefix("not yet: ").partition(" ")[0] for line in not_yet()))
     bullet("an `ask` is a denial: nobody can be asked yet")
     if prepared.plan.gaps:

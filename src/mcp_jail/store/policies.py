@@ -47,8 +47,8 @@ def find_policy(places: Places, name: str) -> PolicyFile:
     raise UsageError(
         f'no policy named "{name}": there is no "{places.policy(name)}" and no '
         f'"{places.system_policy(name)}"',
-        hint=f"{_near(places, name)}`mcp-jail wrap` makes policies for the servers a client knows, "
-        f"`mcp-jail try -- COMMAND` tries a server without one",
+        hint=f"{_near(places, name)}a policy begins with `name: {name}`; all keys are in "
+        f"`mcp-jail schema`, and README.md has one to copy",
     )
 
 
