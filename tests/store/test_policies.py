@@ -82,7 +82,7 @@ def test_a_missing_policy_says_where_it_was_looked_for_and_names_near_ones(place
     assert places.policy("filesytem") in error.message
     assert places.system_policy("filesytem") in error.message
     assert "there is filesystem;" in error.hint
-    assert "mcp-jail wrap" in error.hint
+    assert "name: filesytem" in error.hint
 
 
 def test_a_file_elsewhere_is_refused_until_it_is_trusted(places: Places, tmp_path: Path) -> None:
