@@ -139,8 +139,8 @@ def test_a_whole_result_refuses_what_a_schema_may_hide() -> None:
 
 
 def test_property_names_of_a_schema_may_differ_in_case() -> None:
-    schema = '{"properties":{"x":{},"X":{}}}'
-    line = '{"jsonrpc":"2.0","id":"q","result":{"tools":[{"inputSchema":%s}]}}' % schema
+    tool = '{"inputSchema":{"properties":{"x":{},"X":{}}}}'
+    line = '{"jsonrpc":"2.0","id":"q","result":{"tools":[' + tool + "]}}"
     message = wire.parse(line.encode())
     assert isinstance(message, Result)
     assert isinstance(wire.whole(message.raw), dict)
