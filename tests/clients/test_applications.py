@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clients.applications import Applications, Said
 from clients.peers import Peers
-from driver import MCP_JAIL, Home, processes_with, wait_until
+from driver import MCP_JAIL, Home, wait_until
 
 # Servers of the old protocol, of both, in JavaScript and in Python, with and without directories.
 JAILED = ("everything", "filesystem", "memory", "time")
@@ -51,9 +52,13 @@ def lines(said: Said, word: str) -> set[str]:
 
 
 def ends(home: Home, name: str) -> list[str]:
-    """Why each run ended; waits until no process of this home is left."""
-    wait_until(lambda: not processes_with(str(home.path)))
-    return [entry["reason"] for entry in home.audit(name) if entry["kind"] == "end"]
+    """Why each run ended; waits for runs that are still ending, as these clients do not."""
+    wait_until(lambda: len(entries_of(home, name, "end")) == len(entries_of(home, name, "start")))
+    return [entry["reason"] for entry in entries_of(home, name, "end")]
+
+
+def entries_of(home: Home, name: str, kind: str) -> list[dict[str, Any]]:
+    return [entry for entry in home.audit(name) if entry["kind"] == kind]
 
 
 def test_claude_code_finds_jailed_servers_healthy(clients: Applications, peers: Peers) -> None:

@@ -13,7 +13,7 @@ from mcp import Client
 from clients import typescript
 from clients.peers import OF_BOTH_ERAS, Peers
 from clients.python_client import names, talk, text
-from driver import Home, processes_with, wait_until
+from driver import Home, wait_until
 
 # One call of each server, and what the answer holds.
 CALLS: Final[dict[str, tuple[str, dict[str, Any], str]]] = {
@@ -58,11 +58,13 @@ def call_of(peers: Peers, name: str) -> tuple[str, dict[str, Any], str]:
 
 
 def whole_runs(home: Home, name: str) -> int:
-    """How many runs the audit tells of; AssertionError when one has no end."""
-    wait_until(lambda: not processes_with(str(home.path)))
-    kinds = Counter(entry["kind"] for entry in home.audit(name))
-    assert kinds["start"] == kinds["end"]
-    return kinds["start"]
+    """How many runs the audit tells of; AssertionError when one gets no end."""
+
+    def kinds() -> Counter[str]:
+        return Counter(entry["kind"] for entry in home.audit(name))
+
+    wait_until(lambda: kinds()["start"] == kinds()["end"])
+    return kinds()["start"]
 
 
 @pytest.mark.parametrize(("name", "mode"), PYTHON_WAYS)
