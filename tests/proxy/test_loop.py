@@ -236,8 +236,11 @@ def test_an_audit_that_fills_up_stops_calls_and_nothing_is_forwarded(home: Home)
                 break
         assert seen_error is not None
         assert "audit" in told
-        assert client.wait() == 5
+        again = client.request("tools/call", name="echo", arguments={"text": "once more"})
+        assert "audit" in again["error"]["message"]
+        assert client.close() == 5
     assert f"n{seen_error}." not in log.read_text()
+    assert "once more" not in log.read_text()
     assert f"n{seen_error - 1}." in log.read_text()
 
 

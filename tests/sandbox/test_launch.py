@@ -227,3 +227,53 @@ def test_a_command_that_looks_like_an_option_is_a_command(run_code: Run, tmp_pat
     jail.close()
     """
     assert run_code(code, str(program)) == ["ran --ro-bind\n", ""]
+
+
+def test_a_home_behind_a_link_works_under_both_names(run_code: Run, tmp_path: Path) -> None:
+    (tmp_path / "var-home/user/project").mkdir(parents=True)
+    (tmp_path / "var-home/user/project/note").write_text("here")
+    (tmp_path / "link").symlink_to("var-home")
+    code = """
+    HOME = sys.argv[2]
+    place = HOME + "/project"
+    made = plan("/bin/sh", "-c", 'cd; pwd -P; cat "$HOME/project/note"; echo x > mine', read=[place])
+    jail = launch.launch(made)
+    jail.go()
+    tell([output(jail.stdout), output(jail.stderr)])
+    jail.close()
+    """
+    out, err = run_code(code, str(tmp_path / "link/user"))
+    assert out == f"{tmp_path}/var-home/user\nhere"
+    assert err == ""
+    assert not (tmp_path / "var-home/user/mine").exists()
+
+
+def test_a_masked_directory_is_empty_and_what_is_named_in_it_is_not(
+    run_code: Run, home: Path
+) -> None:
+    for name in (".config/gh/deep", ".config/gh/secret"):
+        (home / name).mkdir(parents=True)
+    code = """
+    made = plan("/bin/sh", "-c", "cd ~/.config/gh && ls && ls -d deep && echo x > new",
+                read=[HOME + "/.config", HOME + "/.config/gh/deep"])
+    jail = launch.launch(made)
+    jail.go()
+    tell([output(jail.stdout), "Read-only" in output(jail.stderr)])
+    jail.close()
+    """
+    assert run_code(code) == ["deep\ndeep\n", True]
+
+
+def test_files_keep_their_owner(run_code: Run, home: Path) -> None:
+    (home / "out").mkdir()
+    code = """
+    made = plan("/bin/sh", "-c", "id -u; echo x > ~/out/file", write=[HOME + "/out"])
+    jail = launch.launch(made)
+    jail.go()
+    tell([output(jail.stdout).strip(), jail.wait(10)])
+    jail.close()
+    """
+    import os
+
+    assert run_code(code) == [str(os.getuid()), 0]
+    assert (home / "out/file").stat().st_uid == os.getuid()

@@ -15,6 +15,9 @@ from mcp_jail.core.policy import Verdict
 from mcp_jail.core.tally import Tally, quoted
 from mcp_jail.core.wire import BadLine, Failure, Notification, Request, Result
 
+# What a request is told once the audit cannot be written.
+UNRECORDED = "the audit cannot be written, so no call is carried out"
+
 
 class Describe(Protocol):
     """Makes of a call's arguments what the audit may hold: redacted JSON and a digest."""
@@ -24,7 +27,10 @@ class Describe(Protocol):
 
 
 class ClientSide:
-    """Judges the client's messages; `declared` is kept up to date by the server's side."""
+    """Judges the client's messages.
+
+    `declared` is kept up to date by the server's side. Once `is_closed`, nothing is forwarded.
+    """
 
     def __init__(
         self,
@@ -40,9 +46,12 @@ class ClientSide:
         self._tally = tally
         self._describe = describe
         self.declared: dict[str, frozenset[str]] | None = None
+        self.is_closed = False
 
     def handle(self, message: wire.Message | BadLine) -> list[Effect]:
         """What to do about a message of the client."""
+        if self.is_closed:
+            return _refused(message)
         match message:
             case Request():
                 return self._client_request(message)
@@ -187,3 +196,11 @@ class ClientSide:
         if waiting.tool:
             effects.append(Record(replies.result_entry(waiting, detail={"cancelled": True})))
         return effects
+
+
+def _refused(message: wire.Message | BadLine) -> list[Effect]:
+    """The error for a request after the audit failed; nothing else is answered."""
+    if not isinstance(message, Request):
+        return []
+    error = wire.render_error(message.id, mcp.INTERNAL_ERROR, f"mcp-jail: {UNRECORDED}")
+    return [ToClient(error)]

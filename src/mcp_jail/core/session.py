@@ -10,6 +10,7 @@ What may happen to each thing that arrives:
     notifications/initialized           ToServer
     answer                              Record: we forward no request of the server
     line that is no message             Record, ToClient: error
+    anything, after the audit failed    ToClient: error, if it is a request
 
     from the server                     becomes
     answer to an id of ours             ToClient under the client's id, Record (if judged)
@@ -29,7 +30,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from mcp_jail.core import decide, mcp, wire
-from mcp_jail.core.clientside import ClientSide, Describe
+from mcp_jail.core.clientside import UNRECORDED, ClientSide, Describe
 from mcp_jail.core.events import (
     AuditFailed,
     Effect,
@@ -76,8 +77,8 @@ class Session:
             case ServerGone(how):
                 return self._server.end_all(mcp.SERVER_GONE, f"the server is gone ({how})")
             case AuditFailed():
-                text = "the audit cannot be written, so no call is carried out"
-                return self._server.end_all(mcp.INTERNAL_ERROR, text)
+                self._client.is_closed = True
+                return self._server.end_all(mcp.INTERNAL_ERROR, UNRECORDED)
             case _:
                 assert_never(event)
 

@@ -1,7 +1,9 @@
 """How a server is stopped: its input closed, then SIGTERM, then SIGKILL to its whole jail.
 
 SDK clients close our input, wait two seconds, send SIGTERM and two seconds later SIGKILL. All steps
-here together stay below the first two seconds, so that nobody has to kill us.
+here together stay below the first two seconds, so that nobody has to kill us. Claude Code sends
+SIGINT, SIGTERM 0.1 seconds later and SIGKILL 0.4 seconds after that [ran]: whoever signals again is
+in a hurry, and gets all of the rest in `HURRIED_SECONDS`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,9 @@ CLOSED_SECONDS = 1.2
 
 # Seconds it has after SIGTERM.
 TERM_SECONDS = 0.3
+
+# Seconds it has after SIGTERM where the client is in a hurry.
+HURRIED_SECONDS = 0.15
 
 
 class Stoppable(Protocol):
@@ -51,6 +56,12 @@ class Ladder:
         """Take no more for the server; its time starts."""
         if self.step is Step.RUNNING:
             self._move(Step.CLOSING, now + CLOSED_SECONDS)
+
+    def hurry(self, now: float) -> None:
+        """Stop waiting for the server to end by itself; a second time changes nothing."""
+        if self.step in {Step.CLOSING, Step.CLOSED}:
+            self._jail.terminate()
+            self._move(Step.TERMINATED, now + HURRIED_SECONDS)
 
     def drained(self) -> None:
         """All that was accepted for the server is written: close its input."""

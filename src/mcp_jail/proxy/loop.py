@@ -113,6 +113,7 @@ class Loop:
         self._how: str | None = None
         self._errors_at_end = False
         self._is_checked = False
+        self._is_left = False
         self._flush_by: float | None = None
 
     def run(self) -> Ending:
@@ -139,6 +140,7 @@ class Loop:
         effects: list[Effect] = []
         if signals.fd in ready:
             signals.drain()
+            self._is_left = True
             self._stop(Cause.SIGNAL)
         if self._from_client.fd in ready:
             effects += self._read_client()
@@ -155,6 +157,7 @@ class Loop:
             if self._to_server.pending == 0:
                 self._ladder.drained()
         if self._to_client.is_broken:
+            self._is_left = True
             self._stop(Cause.CLIENT_CLOSED)
         if self._to_server.is_broken:
             self._stop(Cause.SERVER_GONE)
@@ -167,6 +170,7 @@ class Loop:
         if self._from_client.at_end:
             self._perform(effects)
             effects = []
+            self._is_left = True
             self._stop(Cause.CLIENT_CLOSED)
         return effects
 
@@ -282,13 +286,19 @@ class Loop:
     def _is_over(self) -> bool:
         if self._how is None:
             return False
+        if self._explains():
+            return False
         is_sent = self._to_client.pending == 0 or self._to_client.is_broken
         return is_sent or (self._flush_by is not None and self._clock() >= self._flush_by)
+
+    def _explains(self) -> bool:
+        """Whether all that is left is to tell the client why its calls fail, until it closes."""
+        return self._cause is Cause.AUDIT_FAILED and not self._is_left
 
     def _timeout(self) -> int | None:
         now = self._clock()
         left = self._ladder.seconds_left(now)
-        if self._flush_by is not None:
+        if self._flush_by is not None and not self._explains():
             flush = max(0.0, self._flush_by - now)
             left = flush if left is None else min(left, flush)
         return None if left is None else int(left * 1000) + 1
@@ -320,7 +330,8 @@ class Loop:
     def _wanted_of_client(self) -> dict[int, int]:
         """A full writer silences the reader that feeds it; stdin and stdout may be one socket."""
         wanted: dict[int, int] = {}
-        if self._ladder.step is Step.RUNNING and not self._is_clogged():
+        is_heard = self._ladder.step is Step.RUNNING or self._explains()
+        if is_heard and not self._is_clogged():
             wanted[self._from_client.fd] = select.POLLIN
         if self._to_client.pending:
             wanted[self._to_client.fd] = wanted.get(self._to_client.fd, 0) | select.POLLOUT
