@@ -28,6 +28,8 @@ def test_a_child_has_the_descriptors_it_was_given_and_no_other(run_code: Run) ->
     leak = os.open("/dev/zero", os.O_RDONLY)
     os.set_inheritable(leak, True)
     os.dup2(leak, 251, inheritable=True)
+    import resource
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))  # 251 lies above it from now on
     held, child, reading = spawn("/bin/sh", "-c", "echo /proc/self/fd/*")
     tell(output(reading).split())
     """

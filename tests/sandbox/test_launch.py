@@ -236,7 +236,8 @@ def test_a_home_behind_a_link_works_under_both_names(run_code: Run, tmp_path: Pa
     code = """
     HOME = sys.argv[2]
     place = HOME + "/project"
-    made = plan("/bin/sh", "-c", 'cd; pwd -P; cat "$HOME/project/note"; echo x > mine', read=[place])
+    script = 'cd; pwd -P; cat "$HOME/project/note"; echo x > mine'
+    made = plan("/bin/sh", "-c", script, read=[place])
     jail = launch.launch(made)
     jail.go()
     tell([output(jail.stdout), output(jail.stderr)])

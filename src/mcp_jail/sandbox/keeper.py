@@ -138,11 +138,7 @@ def _settle(channel: int, guard: int) -> None:
     null = os.open("/dev/null", os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
-    low, high = sorted((channel, guard))
-    limit = os.sysconf("SC_OPEN_MAX")
-    os.closerange(3, low)
-    os.closerange(low + 1, high)
-    os.closerange(high + 1, limit)
+    _close_all_but({0, 1, 2, channel, guard})
     # Relies on Linux >= 3.4. Without it, what a killed bwrap leaves half-started would go to init.
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
@@ -287,8 +283,16 @@ def _arrange(fds: list[int]) -> None:
     """Descriptor `fds[n]` becomes n and inheritable; nothing above the last one stays open."""
     import fcntl  # noqa: PLC0415
 
-    above = 100  # first out of the way of the places to fill
-    moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, above) for fd in fds]
+    # First out of the way of the places to fill.
+    moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, len(fds)) for fd in fds]
     for place, fd in enumerate(moved):
         os.dup2(fd, place, inheritable=True)
-    os.closerange(len(fds), os.sysconf("SC_OPEN_MAX"))
+    _close_all_but(set(range(len(fds))))
+
+
+def _close_all_but(kept: set[int]) -> None:
+    """By the kernel's list: a descriptor may lie above a limit that was lowered later."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in kept:
+            with contextlib.suppress(OSError):  # the listing's own is gone by now
+                os.close(int(name))
