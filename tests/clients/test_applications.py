@@ -10,7 +10,7 @@ import pytest
 
 from clients.applications import Applications, Said
 from clients.peers import Peers
-from driver import MCP_JAIL, Home, wait_until
+from driver import MCP_JAIL, Home, command, wait_until
 
 # Servers of the old protocol, of both, in JavaScript and in Python, with and without directories.
 JAILED = ("everything", "filesystem", "memory", "time")
@@ -68,6 +68,16 @@ def test_claude_code_finds_jailed_servers_healthy(clients: Applications, peers: 
     assert "no-policy" in lines(said, "Failed to connect"), said
     for name in JAILED:  # it ends them with a signal, and their audit is whole all the same
         assert ends(clients.home, name) == ["a signal"]
+
+
+def test_a_server_that_does_not_end_costs_claude_code_no_audit(
+    clients: Applications, home: Home
+) -> None:
+    home.write_policy("tools: {default: allow}\n", "stubborn")
+    server = [str(MCP_JAIL), "run", "stubborn", *command("hang.py", "stubborn")]
+    said = clients.claude({"stubborn": server})
+    assert lines(said, "Connected") == {"stubborn"}, said
+    assert ends(home, "stubborn") == ["a signal"]
 
 
 def test_gemini_cli_finds_jailed_servers_healthy(clients: Applications, peers: Peers) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_jail.proxy.ladder import CLOSED_SECONDS, TERM_SECONDS, Ladder, Step
+from mcp_jail.proxy.ladder import CLOSED_SECONDS, HURRIED_SECONDS, TERM_SECONDS, Ladder, Step
 
 
 class Noted:
@@ -64,3 +64,27 @@ def test_all_steps_fit_before_a_client_loses_patience() -> None:
     client_patience = 2.0  # seconds from closing our input to SIGTERM, Python and TypeScript SDK
     steps = CLOSED_SECONDS + TERM_SECONDS
     assert steps < client_patience
+
+
+def test_a_client_that_signals_again_need_not_kill_us_itself() -> None:
+    second_signal, killed = 0.1, 0.5  # seconds from SIGINT to SIGTERM and to SIGKILL, Claude Code
+    jail = Noted()
+    ladder = Ladder(jail)
+    ladder.begin(0.0)
+    ladder.drained()
+    ladder.hurry(second_signal)
+    ladder.tick(second_signal + HURRIED_SECONDS)
+    assert jail.done == ["close", "term", "kill"]
+    assert second_signal + HURRIED_SECONDS < 0.6 * killed
+
+
+def test_a_third_signal_gives_no_more_time_and_the_first_starts_no_hurry() -> None:
+    jail = Noted()
+    ladder = Ladder(jail)
+    ladder.hurry(0.0)
+    assert ladder.step is Step.RUNNING
+    ladder.begin(0.0)
+    ladder.hurry(0.1)
+    ladder.hurry(0.2)
+    ladder.tick(0.1 + HURRIED_SECONDS)
+    assert jail.done == ["term", "kill"]

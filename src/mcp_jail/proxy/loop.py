@@ -141,6 +141,7 @@ class Loop:
         if signals.fd in ready:
             signals.drain()
             self._is_left = True
+            self._ladder.hurry(self._clock())  # unless this is the first signal
             self._stop(Cause.SIGNAL)
         if self._from_client.fd in ready:
             effects += self._read_client()
