@@ -6,6 +6,7 @@ module of its own. Only code that hashes megabytes should import `hashlib` inste
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,12 +32,19 @@ _OUTER = bytes(byte ^ 0x5C for byte in range(256))
 
 def hmac_sha256(key: bytes, message: bytes) -> bytes:
     """The HMAC-SHA-256 of a message, 32 bytes (RFC 2104)."""
+    inner_pad, outer_pad = _pads(key)
+    padded = inner_pad + message
+    inner = _of_large(padded) if len(padded) > LARGE_BYTES else sha256(padded).digest()
+    return sha256(outer_pad + inner).digest()
+
+
+@lru_cache(maxsize=4)
+def _pads(key: bytes) -> tuple[bytes, bytes]:
+    """The key's two padded forms; a process has one key."""
     if len(key) > BLOCK_BYTES:
         key = sha256(key).digest()
     key = key.ljust(BLOCK_BYTES, b"\0")
-    padded = key.translate(_INNER) + message
-    inner = _of_large(padded) if len(padded) > LARGE_BYTES else sha256(padded).digest()
-    return sha256(key.translate(_OUTER) + inner).digest()
+    return key.translate(_INNER), key.translate(_OUTER)
 
 
 def _of_large(message: bytes) -> bytes:

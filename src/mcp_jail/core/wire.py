@@ -223,25 +223,18 @@ def _line(value: Any) -> bytes:
 
 
 def _fault_of_shape(envelope: _Envelope) -> str | None:
-    has_id = envelope.id is not UNSET
-    kinds = [
-        name
-        for name, value in (
-            ("method", envelope.method),
-            ("result", envelope.result),
-            ("error", envelope.error),
-        )
-        if value is not UNSET
-    ]
-    if len(kinds) != 1:
+    is_call = envelope.method is not UNSET
+    is_result = envelope.result is not UNSET
+    is_error = envelope.error is not UNSET
+    if is_call + is_result + is_error != 1:
         return "exactly one of method, result and error is needed"
-    if kinds != ["method"] and envelope.params is not UNSET:
-        return "an answer has no params"
-    if has_id and envelope.id is None and kinds != ["error"]:
+    if envelope.id is None and not is_error:
         return "an id is a string or an integer, not null"
-    if kinds != ["method"] and not has_id:
-        return "an answer needs an id"
-    return None
+    if is_call:
+        return None
+    if envelope.params is not UNSET:
+        return "an answer has no params"
+    return "an answer needs an id" if envelope.id is UNSET else None
 
 
 def _fault_of_keys(line: bytes, envelope: _Envelope) -> str | None:

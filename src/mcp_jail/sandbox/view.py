@@ -18,6 +18,7 @@ from typing import Final, assert_never
 
 from mcp_jail.core.outlook import DIRECTORY, FILE, MISSING, OPAQUE, Seen, SeenKind, Space
 from mcp_jail.core.spec import Mount, MountKind, Plan
+from mcp_jail.sandbox.straight import is_straight
 
 # Trees in which a link leads to what is running, not to a place: `/proc/self/root`, `/dev/fd/3`.
 KERNEL_TREES: Final = ("/proc", "/dev", "/sys")
@@ -54,12 +55,11 @@ class View:
     def is_straight(self, path: str) -> bool:
         """Whether a path below a directory that is bound to its own place has no link on it.
 
-        The kernel is asked once for the whole path: what a descriptor opened by a path says it is
-        called (proc_pid_fd(5)) is that path exactly when nothing on it was a link.
+        The kernel is asked once for the whole path.
         """
         for top, others in self._same:
             if path.startswith(top) and path[len(top) :][:1] in ("", "/"):
-                return not path.startswith(others) and _is_called(path, top)
+                return not path.startswith(others) and _is_straight_below(path, top)
         return False
 
     def fullmatch(self, pattern: str, text: str) -> bool | None:
@@ -111,21 +111,13 @@ def _same_in_both(mounts: list[Mount]) -> tuple[tuple[str, tuple[str, ...]], ...
     return tuple(found)
 
 
-def _is_called(path: str, top: str) -> bool:
-    """Whether a path, or what exists of it at or below `top`, is opened under its own name."""
+def _is_straight_below(path: str, top: str) -> bool:
+    """Whether a path, or what exists of it at or below `top`, has no link on it."""
     while path.startswith(top):
         try:
-            descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+            return is_straight(path)
         except FileNotFoundError:
             path = path[: path.rindex("/")]
-            continue
-        except OSError:
-            return False
-        try:
-            is_link = stat.S_ISLNK(os.fstat(descriptor).st_mode)
-            return not is_link and os.readlink(f"/proc/self/fd/{descriptor}") == path
-        finally:
-            os.close(descriptor)
     return False
 
 

@@ -43,10 +43,11 @@ class Journal:
         if self._failure is not None:
             raise self._failure
         try:
-            if self._unfinished():
+            grown = os.fstat(self._descriptor).st_size
+            if self._unfinished(grown):
                 lines = b"\n" + lines
             written = os.write(self._descriptor, lines)
-            self._end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
+            self._end = grown + written
         except OSError as error:
             raise self._fail(error.strerror or str(error)) from None
         if written < len(lines):
@@ -64,12 +65,11 @@ class Journal:
         finally:
             os.close(self._descriptor)
 
-    def _unfinished(self) -> bool:
+    def _unfinished(self, grown: int) -> bool:
         """Whether the file now ends in another writer's half line (seen only if it grew).
 
         That line may just be on its way; then an empty line comes behind it, which breaks nothing.
         """
-        grown = os.fstat(self._descriptor).st_size
         return grown > self._end and os.pread(self._descriptor, 1, grown - 1) != b"\n"
 
     def _fail(self, reason: str) -> AuditError:
