@@ -53,5 +53,5 @@ architecture: venv
 	$(BIN)/pytest -p no:xdist tests/test_architecture.py
 
 clean:
-	rm -rf $(VENV) .servers tests/node/node_modules tests/node/applications/node_modules build dist .mypy_cache .ruff_cache .pytest_cache \
-		.hypothesis .import_linter_cache
+	rm -rf $(VENV) .servers tests/node/node_modules tests/node/applications/node_modules build dist \
+		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

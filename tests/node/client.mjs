@@ -28,6 +28,9 @@ const { Client, StdioClientTransport, getDefaultEnvironment } = await sdk();
 const options = era.startsWith("v2") ? { versionNegotiation: { mode: era.slice(3) } } : {};
 const client = new Client({ name: "mcp-jail-test", version: "1.0.0" }, options);
 const env = { ...getDefaultEnvironment(), ...JSON.parse(environmentText) };
+// Whatever came that is no message of the protocol; there must be nothing of the kind.
+const noise = [];
+client.onerror = (error) => noise.push(error);
 await client.connect(new StdioClientTransport({ command, args, env }));
 for (const step of JSON.parse(stepsText)) {
   if (step === "tools") {
@@ -44,4 +47,9 @@ for (const step of JSON.parse(stepsText)) {
     }
   }
 }
+client.onerror = undefined;
 await client.close();
+if (noise.length > 0) {
+  console.error(...noise);
+  process.exit(3);
+}
