@@ -69,7 +69,7 @@ class ServerSide:
         for reason in reply.violations:
             effects += self._tally.violation("server", reason)
         if waiting.tool:
-            size = len(bytes(result.raw))
+            size = wire.size_of(result.raw)
             effects.append(
                 Record(replies.result_entry(waiting, is_error=reply.is_error, size=size))
             )

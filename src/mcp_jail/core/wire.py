@@ -79,11 +79,8 @@ def parse(line: bytes) -> Message | BadLine:
 
     Everything is decoded and checked except the inside of a result, which stays raw.
     """
-    if not line.isascii():
-        try:
-            line.decode()
-        except UnicodeDecodeError:
-            return BadLine("not valid UTF-8", PARSE_ERROR)
+    if not line.isascii() and not _is_utf8(line):
+        return BadLine("not valid UTF-8", PARSE_ERROR)
     try:
         envelope = _decode_envelope(line)
     except msgspec.ValidationError as error:
@@ -135,6 +132,11 @@ def as_id(value: Any) -> MessageId | None:
     return value if type(value) is str or type(value) is int else None
 
 
+def size_of(raw: Raw) -> int:
+    """The bytes of a raw value, without copying it."""
+    return memoryview(raw).nbytes
+
+
 def render(message: Message) -> bytes:
     """A message as one line with its newline; no character in it ends a line in any language."""
     return _line(_envelope_of(message))
@@ -183,8 +185,35 @@ _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+# NEL and the two Unicode separators end a line for some readers; as escapes they cannot.
+_SEPARATORS = (
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+    (b"\xc2\x85", b"\\u0085"),
+)
+_AROUND = len(b'{"jsonrpc":"2.0","id":,"result":}')
+# Bytes of a long line that are decoded at once: text may take four times as much memory.
+_PIECE = 256 * 1024
 _BRACKETS = b"[]{}"
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
+
+
+def _is_utf8(line: bytes) -> bool:
+    """Whether bytes are valid UTF-8; a long line is looked at in pieces."""
+    view = memoryview(line)
+    start = 0
+    while start < len(line):
+        end = min(start + _PIECE, len(line))
+        while start < end < len(line) and line[end] & 0xC0 == 0x80:
+            end -= 1  # not inside a character
+        try:
+            str(view[start:end], "utf-8")
+        except UnicodeDecodeError:
+            return False
+        if end == start:
+            return False  # a run of continuation bytes as long as a piece
+        start = end
+    return True
 
 
 def _message(envelope: _Envelope) -> Message:
@@ -216,9 +245,10 @@ def _envelope_of(message: Message) -> _Envelope:
 def _line(value: Any) -> bytes:
     text = _encode(value)
     if not text.isascii():
-        # NEL and the two Unicode separators end a line for some readers; as escapes they cannot.
-        text = text.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
-        text = text.replace(b"\xc2\x85", b"\\u0085")
+        for separator, escape in _SEPARATORS:
+            # The first byte alone is looked for at the speed of memchr(3).
+            if separator[:1] in text and separator in text:
+                text = text.replace(separator, escape)
     return text.replace(b"\r", b" ") + b"\n" if b"\r" in text else text + b"\n"
 
 
@@ -239,7 +269,7 @@ def _fault_of_shape(envelope: _Envelope) -> str | None:
 
 def _fault_of_keys(line: bytes, envelope: _Envelope) -> str | None:
     if isinstance(envelope.result, Raw):
-        return _fault_of_bulk(line, envelope, bytes(envelope.result))
+        return _fault_of_bulk(line, envelope, envelope.result)
     try:
         count = 0
         for inner in (envelope.params, envelope.error):
@@ -254,13 +284,13 @@ def _fault_of_keys(line: bytes, envelope: _Envelope) -> str | None:
     return None if count == _colons(line) else "a key stands twice in one object"
 
 
-def _fault_of_bulk(line: bytes, envelope: _Envelope, result: bytes) -> str | None:
+def _fault_of_bulk(line: bytes, envelope: _Envelope, result: Raw) -> str | None:
     if _depth_exceeds(line):
         return f"nested deeper than {DEPTH_LIMIT}"
-    # {"jsonrpc":"2.0","id":...,"result":...} has 34 bytes besides the id and the result.
-    if len(line) == 34 + len(_encode(envelope.id)) + len(result):
+    # Written compactly in any order, there are 33 bytes besides the id and the result.
+    if len(line) == _AROUND + len(_encode(envelope.id)) + size_of(result):
         return None
-    around = line.replace(result, b"0", 1)
+    around = line.replace(bytes(result), b"0", 1)
     written = sum(value is not UNSET for value in _fields(envelope))
     return None if _colons(around) == written else "a key stands twice in one object"
 
@@ -310,8 +340,8 @@ def _depth_exceeds(line: bytes) -> bool:
 
 def _is_written_once(raw: Raw, found: dict[str, Raw]) -> bool:
     """Whether a result is written compactly, which leaves no room for a second key."""
-    size = 1 + sum(len(_encode(key)) + 2 + len(bytes(value)) for key, value in found.items())
-    return len(bytes(raw)) == max(size, 2)
+    size = 1 + sum(len(_encode(key)) + 2 + size_of(value) for key, value in found.items())
+    return size_of(raw) == max(size, 2)
 
 
 def _not_a_message(line: bytes, error: msgspec.ValidationError) -> str:
