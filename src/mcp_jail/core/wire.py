@@ -194,6 +194,7 @@ _SEPARATORS = (
 _AROUND = len(b'{"jsonrpc":"2.0","id":,"result":}')
 # Bytes of a long line that are decoded at once: text may take four times as much memory.
 _PIECE = 256 * 1024
+_CONTINUATION = 0x80  # the top two bits of a byte inside a character
 _BRACKETS = b"[]{}"
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
 
@@ -204,7 +205,7 @@ def _is_utf8(line: bytes) -> bool:
     start = 0
     while start < len(line):
         end = min(start + _PIECE, len(line))
-        while start < end < len(line) and line[end] & 0xC0 == 0x80:
+        while start < end < len(line) and line[end] & 0xC0 == _CONTINUATION:
             end -= 1  # not inside a character
         try:
             str(view[start:end], "utf-8")
