@@ -122,9 +122,12 @@ def replace_private(path: str, content: bytes, *, mode: int = FILE_MODE) -> None
     _sync_folder(os.path.dirname(draft))
 
 
-def create_private(path: str, content: bytes) -> bool:
-    """Make a file that is not there yet, with all its content at once; False if there is one."""
-    draft = _write_draft(path, content, FILE_MODE)
+def create_private(path: str, content: bytes, *, durable: bool = True) -> bool:
+    """Make a file that is not there yet, with all its content at once; False if there is one.
+
+    What means nothing after a power cut need not be durable; that saves two waits for the disk.
+    """
+    draft = _write_draft(path, content, FILE_MODE, durable=durable)
     try:
         os.link(draft, path, follow_symlinks=False)
     except FileExistsError:
@@ -134,7 +137,8 @@ def create_private(path: str, content: bytes) -> bool:
     finally:
         with suppress(OSError):
             os.unlink(draft)
-    _sync_folder(os.path.dirname(draft))
+    if durable:
+        _sync_folder(os.path.dirname(draft))
     return True
 
 
@@ -189,8 +193,8 @@ def _read_all(path: str, descriptor: int, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def _write_draft(path: str, content: bytes, mode: int) -> str:
-    """A new file beside `path` with the content on disk; its name."""
+def _write_draft(path: str, content: bytes, mode: int, *, durable: bool = True) -> str:
+    """A new file beside `path` with the content, on disk if it is durable; its name."""
     folder, name = os.path.split(os.path.abspath(path))
     draft = os.path.join(folder, f".{name[:100]}.{os.urandom(8).hex()}.new")
     try:
@@ -199,7 +203,8 @@ def _write_draft(path: str, content: bytes, mode: int) -> str:
         raise unusable(path, "cannot be written", error) from None
     try:
         _write_all(descriptor, content)
-        os.fsync(descriptor)
+        if durable:
+            os.fsync(descriptor)
     except OSError as error:
         with suppress(OSError):
             os.unlink(draft)

@@ -54,7 +54,7 @@ def this_run(*, run: str, name: str, started: int, policy: str = "", audit: str 
 def register(places: Places, run: Run) -> None:
     """Make a run's file; JailError if there is one of the same id."""
     make_private_folder(places.runtime)
-    if not create_private(places.run(run.run), msgspec.json.encode(run)):
+    if not create_private(places.run(run.run), msgspec.json.encode(run), durable=False):
         raise JailError(f'there is a run "{run.run}" already')
 
 
