@@ -15,6 +15,14 @@ from driver import MCP_JAIL, Home, command, wait_until
 # Servers of the old protocol, of both, in JavaScript and in Python, with and without directories.
 JAILED = ("everything", "filesystem", "memory", "time")
 
+# A server of the new protocol whose lists may change, for which a client keeps a request open.
+CHANGING = """\
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("changing")
+server.run()
+"""
+
 READ_ONLY = """\
 tools:
   default: deny
@@ -68,6 +76,29 @@ def test_claude_code_finds_jailed_servers_healthy(clients: Applications, peers: 
     assert "no-policy" in lines(said, "Failed to connect"), said
     for name in JAILED:  # it ends them with a signal, and their audit is whole all the same
         assert ends(clients.home, name) == ["a signal"]
+
+
+def test_claude_code_subscribes_to_a_server_of_the_new_protocol(
+    clients: Applications, home: Home, python_servers: Path
+) -> None:
+    script, sent, heard = home.projects / "server.py", home.path / "sent", home.path / "heard"
+    script.write_text(CHANGING)
+    home.write_policy("tools: {default: allow}\n", "changing")
+    ours = [str(MCP_JAIL), "run", "changing", "--", str(python_servers / "python"), str(script)]
+    listening = f'tee {sent} | "$@" | tee {heard}'
+    said = clients.claude({"changing": ["/bin/sh", "-c", listening, "sh", *ours]})
+    assert lines(said, "Connected") == {"changing"}, said
+    assert ends(home, "changing")
+    requests = [json.loads(line) for line in sent.read_text().splitlines()]
+    opening = [request["method"] for request in requests[:2]]
+    assert opening == ["server/discover", "subscriptions/listen"]
+    answers = [json.loads(line) for line in heard.read_text().splitlines()]
+    acknowledged = next(
+        answer["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"]
+        for answer in answers
+        if answer.get("method") == "notifications/subscriptions/acknowledged"
+    )
+    assert acknowledged == requests[1]["id"]
 
 
 def test_a_server_that_does_not_end_costs_claude_code_no_audit(
