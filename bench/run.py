@@ -114,9 +114,8 @@ def show(found: Figures, rows: list[dict[str, object]]) -> None:
         kind = "over" if str(row["against"]).startswith("+") else "x"
         scale = f"{kind} {against}" if against else ""
         word = "met" if row["met"] else "MISSED"
-        print(
-            f"{row['figure']!s:<20}{row['value']!s:>9} {scale:<12} target {row['limit']!s:<6} {word}"
-        )
+        held = f"target {row['limit']!s:<6} {word}"
+        print(f"{row['figure']!s:<20}{row['value']!s:>9} {scale:<12} {held}")
     print(f"\njail, policy (50 rules, paths) and audit on; not landed yet: {', '.join(NOT_LANDED)}")
 
 
