@@ -10,18 +10,23 @@ too large or too deep. Each rule is here because one SDK reads the thing differe
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from mcp_jail.core.strict import (
+    DEPTH_LIMIT,
+    RefusedError,
+    count_members,
+    is_too_deep,
+    is_utf8,
+    written_members,
+)
+
 # Bytes of one line. A 16 MiB result with its JSON escapes needs 18; TypeScript clients give up at
 # 10, Python ones never do. Twice the largest result worth having, so that memory stays bounded.
 MESSAGE_LIMIT = 32 * 1024 * 1024
-
-# Nesting of arrays and objects in one message. The Python SDK gives up between 150 and 300.
-DEPTH_LIMIT = 100
 
 # Levels below a server's result at which keys may not collide in case: result, list, item. Deeper
 # lie JSON Schemas, where `x` and `X` are two honest property names.
@@ -79,7 +84,7 @@ def parse(line: bytes) -> Message | BadLine:
 
     Everything is decoded and checked except the inside of a result, which stays raw.
     """
-    if not line.isascii() and not _is_utf8(line):
+    if not line.isascii() and not is_utf8(line):
         return BadLine("not valid UTF-8", PARSE_ERROR)
     try:
         envelope = _decode_envelope(line)
@@ -101,14 +106,14 @@ def whole(raw: Raw) -> dict[str, Any] | BadLine:
         value = _decode_any(raw)
         if type(value) is not dict:
             return BadLine("the result is not an object", INVALID_REQUEST)
-        count = _count_members(value, 1, SERVER_COLLISION_DEPTH)
-    except _RefusedError as refused:
+        count = count_members(value, 1, SERVER_COLLISION_DEPTH)
+    except RefusedError as refused:
         return BadLine(str(refused), INVALID_REQUEST)
     except RecursionError:
         return BadLine(f"nested deeper than {DEPTH_LIMIT}", INVALID_REQUEST)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return BadLine("a number out of range", INVALID_REQUEST)
-    if count != _colons(bytes(raw)):
+    if count != written_members(bytes(raw)):
         return BadLine("a key stands twice in one object", INVALID_REQUEST)
     return value
 
@@ -176,15 +181,10 @@ class _NullableAnswer(msgspec.Struct):
     jsonrpc: str = "2.0"
 
 
-class _RefusedError(Exception):
-    """A value that is valid JSON and that we do not take; the text says why."""
-
-
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 # NEL and the two Unicode separators end a line for some readers; as escapes they cannot.
 _SEPARATORS = (
     (b"\xe2\x80\xa8", b"\\u2028"),
@@ -192,29 +192,6 @@ _SEPARATORS = (
     (b"\xc2\x85", b"\\u0085"),
 )
 _AROUND = len(b'{"jsonrpc":"2.0","id":,"result":}')
-# Bytes of a long line that are decoded at once: text may take four times as much memory.
-_PIECE = 256 * 1024
-_CONTINUATION = 0x80  # the top two bits of a byte inside a character
-_BRACKETS = b"[]{}"
-_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
-
-
-def _is_utf8(line: bytes) -> bool:
-    """Whether bytes are valid UTF-8; a long line is looked at in pieces."""
-    view = memoryview(line)
-    start = 0
-    while start < len(line):
-        end = min(start + _PIECE, len(line))
-        while start < end < len(line) and line[end] & 0xC0 == _CONTINUATION:
-            end -= 1  # not inside a character
-        try:
-            str(view[start:end], "utf-8")
-        except UnicodeDecodeError:
-            return False
-        if end == start:
-            return False  # a run of continuation bytes as long as a piece
-        start = end
-    return True
 
 
 def _message(envelope: _Envelope) -> Message:
@@ -275,25 +252,25 @@ def _fault_of_keys(line: bytes, envelope: _Envelope) -> str | None:
         count = 0
         for inner in (envelope.params, envelope.error):
             if inner is not UNSET:
-                count += _count_members(inner, 1, DEPTH_LIMIT)
-    except _RefusedError as refused:
+                count += count_members(inner, 1, DEPTH_LIMIT)
+    except RefusedError as refused:
         return str(refused)
     # What the usual senders write is what we would: then no key was lost, and nothing is counted.
     if _encode(envelope) == line:
         return None
     count += sum(value is not UNSET for value in _fields(envelope))
-    return None if count == _colons(line) else "a key stands twice in one object"
+    return None if count == written_members(line) else "a key stands twice in one object"
 
 
 def _fault_of_bulk(line: bytes, envelope: _Envelope, result: Raw) -> str | None:
-    if _depth_exceeds(line):
+    if is_too_deep(line):
         return f"nested deeper than {DEPTH_LIMIT}"
     # Written compactly in any order, there are 33 bytes besides the id and the result.
     if len(line) == _AROUND + len(_encode(envelope.id)) + size_of(result):
         return None
     around = line.replace(bytes(result), b"0", 1)
     written = sum(value is not UNSET for value in _fields(envelope))
-    return None if _colons(around) == written else "a key stands twice in one object"
+    return None if written_members(around) == written else "a key stands twice in one object"
 
 
 def _fields(envelope: _Envelope) -> tuple[Any, ...]:
@@ -305,38 +282,6 @@ def _fields(envelope: _Envelope) -> tuple[Any, ...]:
         envelope.result,
         envelope.error,
     )
-
-
-def _count_members(value: Any, depth: int, collisions_to: int) -> int:
-    """How many members all objects in a value have; refuses depth and colliding keys."""
-    if depth > DEPTH_LIMIT:
-        raise _RefusedError(f"nested deeper than {DEPTH_LIMIT}")
-    count = 0
-    if type(value) is dict:
-        count = len(value)
-        if count > 1 and depth <= collisions_to and len({k.casefold() for k in value}) != count:
-            raise _RefusedError("keys that differ only in case")
-        value = value.values()
-    for item in value:
-        if type(item) is dict or type(item) is list:
-            count += _count_members(item, depth + 1, collisions_to)
-    return count
-
-
-def _colons(line: bytes) -> int:
-    """The number of members written in a valid JSON text: colons outside strings."""
-    return _STRING.sub(b"", line).count(b":")
-
-
-def _depth_exceeds(line: bytes) -> bool:
-    if line.count(b"[") + line.count(b"{") <= DEPTH_LIMIT:
-        return False
-    brackets = _STRING.sub(b"", line).translate(None, _NOT_BRACKETS)
-    for _ in range(DEPTH_LIMIT):
-        if not brackets:
-            return False
-        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
-    return bool(brackets)
 
 
 def _is_written_once(raw: Raw, found: dict[str, Raw]) -> bool:
