@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
-MCP_JAIL = Path(sys.executable).with_name("mcp-jail")
+ROOT = HERE.parent
 NAME = "bench"
 RULES = 50
 
@@ -34,6 +34,7 @@ class Workshop(NamedTuple):
     pump: str
     home: Path
     shared: Path
+    mcp_jail: str
 
     def lanes(self) -> list[Lane]:
         """Direct, the pump, mcp-jail: all started in one environment."""
@@ -41,7 +42,7 @@ class Workshop(NamedTuple):
         return [
             Lane("direct", (), env),
             Lane("C pump", (self.pump,), env),
-            Lane("mcp-jail", (str(MCP_JAIL), "run", NAME, "--"), env),
+            Lane("mcp-jail", (self.mcp_jail, "run", NAME, "--"), env),
         ]
 
     @property
@@ -66,7 +67,23 @@ def set_up(folder: Path) -> Workshop:
     policy = policies / f"{NAME}.yaml"
     policy.write_text(policy_text(folder))
     policy.chmod(0o600)
-    return Workshop(folder, made["echo"], made["pump"], home, shared)
+    return Workshop(folder, made["echo"], made["pump"], home, shared, installed(folder))
+
+
+def installed(folder: Path) -> str:
+    """mcp-jail as a user has it: locked dependencies, no development tools beside it."""
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run(
+        [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, str(ROOT)],
+        check=True,
+    )
+    (wheel,) = folder.glob("mcp_jail-*.whl")
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    pip[0] = str(folder / "venv/bin/python")
+    locked = str(ROOT / "requirements" / "run.txt")
+    subprocess.run([*pip, "install", "--require-hashes", "-r", locked], check=True)
+    subprocess.run([*pip, "install", "--no-deps", str(wheel)], check=True)
+    return str(folder / "venv/bin/mcp-jail")
 
 
 def policy_text(programs: Path) -> str:

@@ -51,7 +51,7 @@ class Mapping(Node, frozen=True):
 
 def parse(text: str, problems: Problems) -> Mapping | None:
     """The tree of a text, None where it is no mapping at all; refused parts become problems."""
-    for match in _REFUSED.finditer(text):
+    for match in _refused(text).finditer(text):
         line, column = _line_and_column(text, match.start())
         character = f"U+{ord(match[0]):04X}"
         problems.add(problems.at(line, column), f"the character {character} is not allowed here")
@@ -70,11 +70,13 @@ def parse(text: str, problems: Problems) -> Mapping | None:
     return _top(builder.top, problems)
 
 
-# C0 but tab, LF and CRLF; C1 with NEL; line and paragraph separators, which YAML 1.1 takes for line
-# ends and editors do not; what turns or hides text (CVE-2021-42574); surrogates.
-_REFUSED = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufffe\uffff\ud800-\udfff\U000e0000-\U000e0fff]|\r(?!\n)"
+# C0 but tab, LF and CRLF; DEL.
+_REFUSED_ASCII = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
+# C1 with NEL; line and paragraph separators, which YAML 1.1 takes for line ends and editors do not;
+# what turns or hides text (CVE-2021-42574); surrogates.
+_REFUSED_WIDE = (
+    "[\x80-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff\ud800-\udfff"
+    "\U000e0000-\U000e0fff]"
 )
 _QUOTE_STAR = "put a text that begins with '*' into quotes"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -197,3 +199,10 @@ def _place_of(mark: Any, problems: Problems) -> Place:
 def _line_and_column(text: str, index: int) -> tuple[int, int]:
     start = text.rfind("\n", 0, index) + 1
     return text.count("\n", 0, index) + 1, index - start + 1
+
+
+def _refused(text: str) -> re.Pattern[str]:
+    """What may not stand in a file; a plain one is not held up by 15 ms of compiling the rest."""
+    if text.isascii():
+        return _REFUSED_ASCII
+    return re.compile(f"{_REFUSED_ASCII.pattern}|{_REFUSED_WIDE}")
