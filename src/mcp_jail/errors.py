@@ -66,6 +66,25 @@ class PolicyError(JailError):
         self.problems = problems
 
 
+class Fault(NamedTuple):
+    """One shared path that no jail gives, and why."""
+
+    path: str
+    message: str
+    hint: str = ""
+
+
+class ShareError(JailError):
+    """The policy shares what is not there or what no jail gives; carries all of it at once."""
+
+    def __init__(self, faults: tuple[Fault, ...]) -> None:
+        super().__init__(
+            "; ".join(fault.message for fault in faults),
+            hint="\n".join(dict.fromkeys(fault.hint for fault in faults if fault.hint)),
+        )
+        self.faults = faults
+
+
 class LaunchMismatchError(JailError):
     """The client asks to start something else than the policy names."""
 

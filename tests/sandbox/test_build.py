@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_jail.core.spec import JailSpec
-from mcp_jail.errors import JailBuildError, UsageError
+from mcp_jail.errors import ShareError, UsageError
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.probe import Host
 from sandbox.conftest import Planner
@@ -28,5 +28,5 @@ def test_the_policys_path_finds_the_command(host: Host) -> None:
 
 def test_the_python_we_run_on_cannot_be_written(make: Planner) -> None:
     place = Path(sys.prefix) / "lib"
-    with pytest.raises(JailBuildError, match="cannot be"):
+    with pytest.raises(ShareError, match="cannot be"):
         make(write=(place,))

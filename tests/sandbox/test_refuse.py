@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_jail.core.spec import MountKind
-from mcp_jail.errors import ExitCode, JailBuildError
+from mcp_jail.errors import ExitCode, JailBuildError, ShareError
 from mcp_jail.sandbox.protected import Ours
 from sandbox.conftest import Planner
 
@@ -18,45 +18,45 @@ WHOLE = ("/", "/etc", "/proc", "/sys", "/dev", "/run", "/home", "/var", "/tmp", 
 @pytest.mark.parametrize("path", WHOLE)
 @pytest.mark.parametrize("how", ["read", "write"])
 def test_a_whole_part_of_the_system_is_refused(path: str, how: str, make: Planner) -> None:
-    with pytest.raises(JailBuildError) as caught:
+    with pytest.raises(ShareError) as caught:
         make(**{how: (path,)})
     assert f"'{path}'" in caught.value.message
-    assert caught.value.exit_code is ExitCode.JAIL
+    assert caught.value.exit_code is ExitCode.USAGE
 
 
 @pytest.mark.parametrize("path", ["/proc/self", "/sys/kernel", "/dev/shm", "/proc/1/root"])
 def test_a_part_of_the_kernels_own_trees_is_refused(path: str, make: Planner) -> None:
-    with pytest.raises(JailBuildError):
+    with pytest.raises(ShareError):
         make(read=(path,))
 
 
 @pytest.mark.parametrize("how", ["read", "write"])
 def test_a_whole_home_is_refused(how: str, home: Path, make: Planner) -> None:
-    with pytest.raises(JailBuildError, match="holds the home"):
+    with pytest.raises(ShareError, match="holds the home"):
         make(**{how: (home,)})
 
 
 def test_what_holds_a_home_is_refused(home: Path, make: Planner) -> None:
-    with pytest.raises(JailBuildError, match="holds the home"):
+    with pytest.raises(ShareError, match="holds the home"):
         make(read=(home.parent,))
 
 
 def test_a_home_is_refused_under_another_name(home: Path, tmp_path: Path, make: Planner) -> None:
     link = tmp_path / "innocent"
     link.symlink_to(home)
-    with pytest.raises(JailBuildError, match="holds the home"):
+    with pytest.raises(ShareError, match="holds the home"):
         make(read=(link,))
 
 
 def test_a_home_is_refused_by_way_of_dots(home: Path, make: Planner) -> None:
     (home / "a").mkdir()
-    with pytest.raises(JailBuildError, match="holds the home"):
+    with pytest.raises(ShareError, match="holds the home"):
         make(read=(f"{home}/a/..",))
 
 
 @pytest.mark.parametrize("path", ["/usr", "/usr/bin", "/usr/local", "/etc/ssl"])
 def test_what_the_machine_runs_cannot_be_written(path: str, make: Planner) -> None:
-    with pytest.raises(JailBuildError, match="cannot be written"):
+    with pytest.raises(ShareError, match="cannot be written"):
         make(write=(path,))
 
 
@@ -69,7 +69,7 @@ def test_nothing_of_ours_can_be_written(
     inner.mkdir(parents=True)
     share = {"holds": home / "state", "is": inner, "lies in": inner / "deep"}[relation]
     share.mkdir(exist_ok=True)
-    with pytest.raises(JailBuildError) as caught:
+    with pytest.raises(ShareError) as caught:
         make(write=(share,), ours=(Ours(path=str(inner), what=what),))
     assert what in caught.value.message
     assert str(share) in caught.value.message
@@ -79,21 +79,21 @@ def test_nothing_of_ours_can_be_written(
 def test_ours_that_does_not_exist_yet_cannot_be_written_either(home: Path, make: Planner) -> None:
     (home / "state").mkdir()
     ours = Ours(path=str(home / "state/later/policy.yaml"), what="policy")
-    with pytest.raises(JailBuildError, match="policy"):
+    with pytest.raises(ShareError, match="policy"):
         make(write=(home / "state",), ours=(ours,))
 
 
 def test_ours_behind_a_link_cannot_be_written(home: Path, make: Planner) -> None:
     (home / "real").mkdir()
     (home / "config").symlink_to(home / "real")
-    with pytest.raises(JailBuildError, match="policy"):
+    with pytest.raises(ShareError, match="policy"):
         make(write=(home / "real",), ours=(Ours(path=f"{home}/config/x.yaml", what="policy"),))
 
 
 def test_our_own_code_cannot_be_written(make: Planner) -> None:
     import mcp_jail
 
-    with pytest.raises(JailBuildError, match="mcp-jail's own code"):
+    with pytest.raises(ShareError, match="mcp-jail's own code"):
         make(write=(Path(mcp_jail.__file__).parent / "core",))
 
 
@@ -102,15 +102,15 @@ def test_our_own_code_cannot_be_written(make: Planner) -> None:
 )
 def test_what_clients_or_logins_run_cannot_be_written(path: str, home: Path, make: Planner) -> None:
     (home / path).mkdir(parents=True)
-    with pytest.raises(JailBuildError, match="cannot be shared for writing"):
+    with pytest.raises(ShareError, match="cannot be shared for writing"):
         make(write=(home / path,))
 
 
-def test_all_missing_directories_are_named_at_once(home: Path, make: Planner) -> None:
-    with pytest.raises(JailBuildError) as caught:
-        make(read=(home / "one",), write=(home / "two",))
-    assert "one" in caught.value.message
-    assert "two" in caught.value.message
+def test_all_that_is_missing_or_refused_is_named_at_once(home: Path, make: Planner) -> None:
+    with pytest.raises(ShareError) as caught:
+        make(read=(home / "one", "/etc"), write=(home / "two", home))
+    named = [fault.path for fault in caught.value.faults]
+    assert named == [str(home / "one"), "/etc", str(home / "two"), str(home)]
     assert not (home / "one").exists()
 
 
@@ -118,7 +118,7 @@ def test_all_missing_directories_are_named_at_once(home: Path, make: Planner) ->
 def test_a_socket_is_refused(name: str, home: Path, make: Planner) -> None:
     with socket.socket(socket.AF_UNIX) as sock:
         sock.bind(str(home / name))
-        with pytest.raises(JailBuildError, match="is a socket"):
+        with pytest.raises(ShareError, match="is a socket"):
             make(read=(home / name,))
 
 
@@ -128,7 +128,7 @@ def test_a_directory_with_a_socket_that_commands_the_host_is_refused(
     (home / "run").mkdir()
     with socket.socket(socket.AF_UNIX) as sock:
         sock.bind(str(home / "run/docker.sock"))
-        with pytest.raises(JailBuildError, match="commands this host"):
+        with pytest.raises(ShareError, match="commands this host"):
             make(read=(home / "run",))
 
 
@@ -142,7 +142,7 @@ def test_a_share_that_holds_a_credential_file_is_refused_with_advice(
 ) -> None:
     (home / ".config/git").mkdir(parents=True)
     (home / ".config/git/credentials").write_text("x")
-    with pytest.raises(JailBuildError, match="a file with credentials") as caught:
+    with pytest.raises(ShareError, match="a file with credentials") as caught:
         make(read=(home / ".config",))
     assert "name the directories" in caught.value.hint
 
@@ -159,14 +159,14 @@ def test_a_link_that_a_server_could_have_planted_is_not_followed(home: Path, mak
     (home / "out").mkdir()
     (home / "target").mkdir()
     (home / "out/link").symlink_to(home / "target")
-    with pytest.raises(JailBuildError, match="goes through the link"):
+    with pytest.raises(ShareError, match="goes through the link"):
         make(write=(home / "out",), read=(home / "out/link",))
 
 
 def test_a_link_to_the_old_root_is_not_followed(home: Path, make: Planner) -> None:
     (home / "out").mkdir()
     (home / "out/evil").symlink_to(f"/oldroot{home}")
-    with pytest.raises(JailBuildError):
+    with pytest.raises(ShareError):
         make(write=(home / "out",), read=(home / "out/evil/.git",))
     assert not (home / ".git").exists()
 
@@ -176,7 +176,7 @@ def test_a_writable_root_that_became_a_link_to_a_home_is_refused(home: Path, mak
     make(write=(home / "out",))
     (home / "out").rmdir()
     (home / "out").symlink_to(home)
-    with pytest.raises(JailBuildError, match="holds the home"):
+    with pytest.raises(ShareError, match="holds the home"):
         make(write=(home / "out",))
 
 

@@ -24,7 +24,7 @@ def build(
 ) -> Plan:
     """The plan of a spec; `ours` are the policy, lock, audit and state paths of this run.
 
-    JailBuildError for what no jail gives, UsageError for a command that is not there.
+    ShareError for shares no jail gives, UsageError for a command that is not there.
     """
     refuse.strings(spec)  # before anything is looked at by these names
     environ = os.environ if environ is None else environ

@@ -36,13 +36,12 @@ NSSWITCH: Final = (
 
 
 def plan(spec: JailSpec, host: Host, toolchain: Toolchain, guarded: Guarded, looks: Looks) -> Plan:
-    """The jail of a spec on this host. JailBuildError when the spec asks for what no jail gives.
+    """The jail of a spec on this host. ShareError when the spec asks for what no jail gives.
 
     What only this machine lacks is in the plan's `gaps`; `launch` refuses those.
     """
     refuse.strings(spec)
-    refuse.missing(spec, looks)
-    refuse.roots(spec, host, guarded, looks)
+    refuse.shares(spec, host, guarded, looks)
     refuse.planted_links(spec, toolchain, looks)
     home = inside_home(host)
     mounts = _Tree()
