@@ -73,12 +73,18 @@ class Client:
         self._ids = itertools.count(1)
         self._buffer = b""
         self._errors_open = True
+        self._written = 0
+
+    def written(self) -> int:
+        """How many bytes were taken from us so far."""
+        return self._written
 
     def write(self, data: bytes) -> None:
         """Write some bytes as they are."""
         assert self.process.stdin is not None
         self.process.stdin.write(data)
         self.process.stdin.flush()
+        self._written += len(data)
 
     def send(self, **message: Any) -> None:
         """Send a message; `jsonrpc` is put in."""

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -191,20 +192,62 @@ def test_a_client_that_does_not_read_stops_the_server_and_not_us(home: Home) -> 
         assert "x" in str(client.answer(number))
 
 
-def test_a_server_that_does_not_read_does_not_stop_its_own_answers(home: Home) -> None:
-    with started(home, "run", "fs", *command("slowread.py")) as client:
+def test_a_server_that_does_not_read_does_not_stop_what_it_says(home: Home) -> None:
+    with started(home, "run", "fs", *command("slowread.py", "talking")) as client:
         client.open()
-        client.ask("tools/call", name="echo", arguments={"text": "x"})
-        line = json.dumps(
-            {"jsonrpc": "2.0", "id": "n", "method": "ping", "params": {"_meta": {"x": "y" * 9000}}}
-        )
-        writer = threading.Thread(target=write_much, args=(client.write, line), daemon=True)
+        client.call("echo", text="x")
+        padding = "y" * 40_000
+        ping = {"jsonrpc": "2.0", "id": "n", "method": "ping", "params": {"_meta": {"x": padding}}}
+        arguments = (client.write, json.dumps(ping), 5_000)
+        writer = threading.Thread(target=write_much, args=arguments, daemon=True)
         writer.start()
-        wait_until(lambda: is_blocked_on_a_pipe(client.process.pid))
-        assert resident(client.process.pid) < 120 << 20
+        wait_until(lambda: is_waiting_to_write(writer, client.written))
+        for _ in range(50):
+            assert client.read()["method"] == "notifications/message"
+        assert resident(client.process.pid) < 100 << 20
         client.process.send_signal(signal.SIGTERM)
         assert client.wait() == 0
         writer.join()
+
+
+def test_a_client_that_does_not_read_is_still_listened_to(home: Home) -> None:
+    log = home.scratch / "log"
+    talk = command("flood.py", "notifications", "64", "--log", str(log))
+    with started(home, "run", "fs", *talk) as client:
+        client.open()
+        client.ask("tools/call", name="echo", arguments={"text": "x"})
+        wait_until(lambda: is_blocked_on_a_pipe(client.process.pid))
+        client.send(id="late", method="tools/call", params={"name": "delete_x", "arguments": {}})
+        wait_until(lambda: any(e.get("name") == "delete_x" for e in home.audit()))
+
+
+@pytest.mark.parametrize("how", ["close", "shut"])
+def test_a_client_that_leaves_without_reading_is_noticed(home: Home, how: str) -> None:
+    with started(home, "run", "fs", *command("flood.py", "notifications", "64")) as client:
+        client.open()
+        client.ask("tools/call", name="echo", arguments={"text": "x"})
+        wait_until(lambda: is_blocked_on_a_pipe(client.process.pid))
+        assert client.process.stdin is not None
+        client.process.stdin.close()
+        if how == "shut":
+            assert client.process.stdout is not None
+            client.process.stdout.close()
+        wait_until(lambda: client.process.poll() is not None)
+    assert home.audit()[-1]["reason"] == "the client closed"
+
+
+@pytest.mark.parametrize(
+    "server", [("echo.py",), ("hang.py", "stubborn"), ("slowread.py", "start")]
+)
+def test_an_sdk_client_never_has_to_kill_us(home: Home, server: tuple[str, ...]) -> None:
+    """The Python and TypeScript SDKs close our input and wait two seconds before they signal."""
+    patience = 2.0
+    with started(home, "run", "fs", *command(*server)) as client:
+        client.ask("ping")
+        assert client.process.stdin is not None
+        client.process.stdin.close()
+        assert client.process.wait(patience) == 0
+    assert home.audit()[-1]["kind"] == "end"
 
 
 def test_sixteen_mebibytes_pass_whole(home: Home) -> None:
@@ -244,14 +287,20 @@ def test_an_audit_that_fills_up_stops_calls_and_nothing_is_forwarded(home: Home)
     assert f"n{seen_error - 1}." in log.read_text()
 
 
-def write_much(write: object, line: str) -> None:
+def write_much(write: Callable[[bytes], None], line: str, count: int) -> None:
     """Write until the other side is gone."""
-    assert callable(write)
     try:
-        for number in range(20_000):
+        for number in range(count):
             write(line.replace('"n"', str(number + 1000)).encode() + b"\n")
     except (BrokenPipeError, ValueError):
         return
+
+
+def is_waiting_to_write(writer: threading.Thread, written: Callable[[], int]) -> bool:
+    """Whether a writer lives and gets nothing written any more."""
+    before = written()
+    threading.Event().wait(0.3)
+    return writer.is_alive() and before > 0 and written() == before
 
 
 def resident(pid: int) -> int:

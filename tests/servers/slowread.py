@@ -2,6 +2,7 @@
 
     python3 -I -S slowread.py           answers until the first call, then reads nothing any more
     python3 -I -S slowread.py start     reads nothing at all
+    python3 -I -S slowread.py talking   the first, and says something fifty times a second
 
 What is written to it backs up in the pipe; the other direction must go on. It gives itself up after
 two minutes, so that a failed test leaves nothing behind.
@@ -12,10 +13,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import echo
+
+NOTE = {"level": "info", "data": "still here"}
 
 
 def main() -> None:
@@ -28,7 +32,11 @@ def main() -> None:
             if request["method"] == "tools/call":
                 break
     while True:
-        signal.pause()
+        if sys.argv[1:] == ["talking"]:
+            echo.send({"jsonrpc": "2.0", "method": "notifications/message", "params": NOTE})
+            time.sleep(0.02)
+        else:
+            signal.pause()
 
 
 if __name__ == "__main__":

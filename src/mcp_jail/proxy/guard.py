@@ -17,8 +17,9 @@ from mcp_jail.core.audit import Chain
 from mcp_jail.core.redact import Redactor, arguments_digest, known_values
 from mcp_jail.core.session import Session
 from mcp_jail.errors import AuditError, ExitCode, JailBuildError
+from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, start_entry
-from mcp_jail.proxy.loop import Cause, Ending, Loop
+from mcp_jail.proxy.loop import Loop
 from mcp_jail.proxy.patterns import fullmatch
 from mcp_jail.proxy.prepare import Prepared
 from mcp_jail.proxy.recorder import Recorder

@@ -2,7 +2,7 @@
 
 SDK clients close our input, wait two seconds, send SIGTERM and two seconds later SIGKILL. All steps
 here together stay below the first two seconds, so that nobody has to kill us. Claude Code sends
-SIGINT, SIGTERM 0.1 seconds later and SIGKILL 0.4 seconds after that [ran]: whoever signals again is
+SIGINT, SIGTERM 0.1 seconds later and SIGKILL 0.4 seconds after that: whoever signals again is
 in a hurry, and gets all of the rest in `HURRIED_SECONDS`.
 """
 
@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Protocol, assert_never
 
 # Seconds a server has to end by itself after its input was closed.
-CLOSED_SECONDS = 1.2
+CLOSED_SECONDS = 1.0
 
 # Seconds it has after SIGTERM.
 TERM_SECONDS = 0.3

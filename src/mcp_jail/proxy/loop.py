@@ -10,10 +10,7 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Callable, Iterable
-from enum import Enum
 from typing import Protocol
-
-import msgspec
 
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.events import (
@@ -30,11 +27,20 @@ from mcp_jail.core.events import (
     ToServer,
 )
 from mcp_jail.core.session import Session
+from mcp_jail.core.wire import MESSAGE_LIMIT
 from mcp_jail.errors import AuditError
+from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.ladder import Ladder, Step, Stoppable
 from mcp_jail.proxy.lines import CHUNK, HIGH_WATER, LineReader, LineWriter, TooLong
 from mcp_jail.proxy.signals import Signals
 from mcp_jail.proxy.stderr import ErrorStream
+
+# Bytes waiting for a client that does not read at which it is not listened to either: a whole
+# result may wait and hold up nothing, but our own refusals must not pile up without end.
+CLOGGED = MESSAGE_LIMIT + HIGH_WATER
+
+# How a client that is not listened to tells that it is gone: a closed pipe, a shut socket.
+_GONE = select.POLLHUP | select.POLLERR | select.POLLRDHUP
 
 # Seconds a client has to read the last answers after the server is gone.
 FLUSH_SECONDS = 0.4
@@ -63,24 +69,6 @@ class Recorder(Protocol):
 
     def append(self, entries: Iterable[Entry]) -> None:
         """Write some entries in one write."""
-
-
-class Cause(Enum):
-    """Why a run ended."""
-
-    CLIENT_CLOSED = "the client closed"
-    SIGNAL = "a signal"
-    SERVER_GONE = "the server ended"
-    AUDIT_FAILED = "the audit cannot be written"
-    NOT_CONFINED = "the server is not confined as planned"
-
-
-class Ending(msgspec.Struct, frozen=True):
-    """How a run ended: why, and what became of the server."""
-
-    cause: Cause
-    how: str
-    detail: str = ""
 
 
 class Loop:
@@ -144,7 +132,7 @@ class Loop:
             self._ladder.hurry(self._clock())  # unless this is the first signal
             self._stop(Cause.SIGNAL)
         if self._from_client.fd in ready:
-            effects += self._read_client()
+            effects += self._hear_client(ready[self._from_client.fd])
         if self._server.stdout in ready:
             effects += self._read_server()
         if self._server.stderr in ready:
@@ -165,6 +153,15 @@ class Loop:
         self._ladder.tick(self._clock())
 
     # What arrives
+
+    def _hear_client(self, what: int) -> list[Effect]:
+        """Read the client, or, while it is not listened to, see that it is gone."""
+        if not self._is_clogged():
+            return self._read_client()
+        if what & _GONE:
+            self._is_left = True
+            self._stop(Cause.CLIENT_CLOSED)
+        return []
 
     def _read_client(self) -> list[Effect]:
         effects = self._events(self._from_client.read(), FromClient, from_client=True)
@@ -332,11 +329,12 @@ class Loop:
         """A full writer silences the reader that feeds it; stdin and stdout may be one socket."""
         wanted: dict[int, int] = {}
         is_heard = self._ladder.step is Step.RUNNING or self._explains()
-        if is_heard and not self._is_clogged():
-            wanted[self._from_client.fd] = select.POLLIN
+        if is_heard and not self._is_left:
+            clogged = self._is_clogged()
+            wanted[self._from_client.fd] = select.POLLRDHUP if clogged else select.POLLIN
         if self._to_client.pending:
             wanted[self._to_client.fd] = wanted.get(self._to_client.fd, 0) | select.POLLOUT
         return wanted
 
     def _is_clogged(self) -> bool:
-        return self._to_server.is_full or self._to_client.is_full
+        return self._to_server.is_full or self._to_client.pending > CLOGGED
