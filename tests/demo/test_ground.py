@@ -78,3 +78,16 @@ def test_a_temporary_folder_that_would_not_do_is_not_used(
     with lay_out() as ground:
         assert not Path(ground.place).is_relative_to(unfit)
         assert ground.listeners.port("TCP")
+
+
+@pytest.mark.parametrize("length", range(60, 108))
+def test_a_temporary_folder_of_any_length_will_do(
+    length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "x"
+    missing = length - len(str(folder))
+    folder = folder.with_name("x" * max(1, missing))
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    with lay_out() as ground:
+        assert Path(ground.listeners.agent).is_socket()

@@ -24,8 +24,10 @@ from mcp_jail.sandbox.protected import too_much
 
 SECRETS: Final = ("ssh-key", "cloud-keys", "own-environment", "command-lines", "environments")
 
-# What a socket's address holds at most (sockaddr_un, unix(7)), less the names we put below.
-_LONGEST_PLACE: Final = 80
+# Bytes of a socket's address with its NUL (sockaddr_un, unix(7)), and what stands after the place:
+# mkdtemp's eight letters, the socket's own name and the slashes between.
+_ADDRESS: Final = 108
+_BELOW: Final = len(f"/{server.PLACE}12345678/agent.sock") + 1
 
 # The mark that a project begins here, so that nothing around the server's file is shared with it.
 _PROJECT_SIGN: Final = "pyproject.toml"
@@ -138,7 +140,8 @@ def lay_out() -> Iterator[Ground]:
 def _directory() -> Iterator[str]:
     """A new directory where a project may lie and a socket's address has room."""
     folder = os.path.realpath(tempfile.gettempdir())
-    if len(folder) > _LONGEST_PLACE or too_much(os.path.join(folder, server.PLACE)) is not None:
+    too_long = len(os.fsencode(folder)) + _BELOW > _ADDRESS
+    if too_long or too_much(os.path.join(folder, server.PLACE)) is not None:
         folder = "/tmp"  # noqa: S108 - mkdtemp makes a directory of ours alone there
     with tempfile.TemporaryDirectory(prefix=server.PLACE, dir=folder) as place:
         yield place
