@@ -51,6 +51,8 @@ def test_an_error_may_have_a_null_id() -> None:
         (b'{"jsonrpc":"2.0","method":"\xc0\xaf"}', "not valid UTF-8"),
         (b"[" + call("{}") + b"]", "a batch: send one message a line"),
         (call('{"n":1e999}'), "a number out of range"),
+        (call('{"n":1' + "0" * 400 + "}"), "a number out of range"),
+        (call('{"n":[-1' + "0" * 309 + "]}"), "a number out of range"),
         (call('{"n":1' + "0" * 5000 + "}"), "a number out of range"),
         (call('{"a":1,"a":2}'), "a key stands twice in one object"),
         (call('{"a":1,"\\u0061":2}'), "a key stands twice in one object"),
@@ -147,10 +149,14 @@ def test_property_names_of_a_schema_may_differ_in_case() -> None:
 
 
 def test_integers_stay_exact() -> None:
-    big = "1" + "0" * 400
+    big = "9" * 300
     message = wire.parse(call('{"n":' + big + "}"))
     assert isinstance(message, Request)
     assert big.encode() in wire.render(message)
+
+
+def test_digits_in_a_text_are_no_number() -> None:
+    assert isinstance(wire.parse(call('{"s":"' + "1" * 5000 + '"}')), Request)
 
 
 def test_no_carriage_return_reaches_a_server_that_splits_at_it() -> None:

@@ -12,6 +12,10 @@ from typing import Any
 # Nesting of arrays and objects in one message. The Python SDK gives up between 150 and 300.
 DEPTH_LIMIT = 100
 
+# A double holds no integer of more digits: JavaScript reads infinity where Python reads a number.
+_DIGITS_LIMIT = 308
+_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (_DIGITS_LIMIT + 1))
+
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 # Bytes of a long line that are decoded at once: text may take four times as much memory.
 _PIECE = 256 * 1024
@@ -57,6 +61,13 @@ def count_members(value: Any, depth: int, collisions_to: int) -> int:
         if type(item) is dict or type(item) is list:
             count += count_members(item, depth + 1, collisions_to)
     return count
+
+
+def has_huge_number(line: bytes) -> bool:
+    """Whether a valid JSON text has an integer, outside strings, that no double can hold."""
+    if len(line) <= _DIGITS_LIMIT or _LONG_NUMBER.search(line) is None:
+        return False
+    return _LONG_NUMBER.search(_STRING.sub(b"", line)) is not None
 
 
 def written_members(line: bytes) -> int:

@@ -19,6 +19,7 @@ from mcp_jail.core.strict import (
     DEPTH_LIMIT,
     RefusedError,
     count_members,
+    has_huge_number,
     is_too_deep,
     is_utf8,
     written_members,
@@ -104,18 +105,14 @@ def whole(raw: Raw) -> dict[str, Any] | BadLine:
     """Decode a result completely: lists, `initialize`, `server/discover`, a client's answers."""
     try:
         value = _decode_any(raw)
-        if type(value) is not dict:
-            return BadLine("the result is not an object", INVALID_REQUEST)
-        count = count_members(value, 1, SERVER_COLLISION_DEPTH)
-    except RefusedError as refused:
-        return BadLine(str(refused), INVALID_REQUEST)
     except RecursionError:
         return BadLine(f"nested deeper than {DEPTH_LIMIT}", INVALID_REQUEST)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return BadLine("a number out of range", INVALID_REQUEST)
-    if count != written_members(bytes(raw)):
-        return BadLine("a key stands twice in one object", INVALID_REQUEST)
-    return value
+    if type(value) is not dict:
+        return BadLine("the result is not an object", INVALID_REQUEST)
+    fault = _fault_of_whole(value, bytes(raw))
+    return value if fault is None else BadLine(fault, INVALID_REQUEST)
 
 
 def members(raw: Raw) -> dict[str, Raw] | BadLine:
@@ -255,11 +252,23 @@ def _fault_of_keys(line: bytes, envelope: _Envelope) -> str | None:
                 count += count_members(inner, 1, DEPTH_LIMIT)
     except RefusedError as refused:
         return str(refused)
+    if has_huge_number(line):
+        return "a number out of range"
     # What the usual senders write is what we would: then no key was lost, and nothing is counted.
     if _encode(envelope) == line:
         return None
     count += sum(value is not UNSET for value in _fields(envelope))
     return None if count == written_members(line) else "a key stands twice in one object"
+
+
+def _fault_of_whole(value: dict[str, Any], text: bytes) -> str | None:
+    try:
+        count = count_members(value, 1, SERVER_COLLISION_DEPTH)
+    except RefusedError as refused:
+        return str(refused)
+    if count != written_members(text):
+        return "a key stands twice in one object"
+    return "a number out of range" if has_huge_number(text) else None
 
 
 def _fault_of_bulk(line: bytes, envelope: _Envelope, result: Raw) -> str | None:
