@@ -107,10 +107,19 @@ def test_variables_that_load_code_are_told() -> None:
     assert [one.split()[0] for one in found] == ["'LD_PRELOAD'", "'NODE_OPTIONS'"]
 
 
-def test_a_working_directory_that_is_not_shared_is_told() -> None:
-    assert messages("server: {cwd: ~/p}\nfilesystem: {read_only: [~/q]}") == [
-        "'~/p' is not shared, so the server starts in its HOME"
-    ]
+def test_a_command_that_needs_the_network_at_each_start_is_told() -> None:
+    loaded = config.load("name: n\nserver: {command: [npx, -y, a]}\n", "n.yaml")
+    command = ("npx", "-y", "a")
+    spec = jail_spec(loaded.policy, command, home="/home/me", environ={}, client_cwd="/")
+    (found,) = lint(loaded.policy, loaded.places, spec)
+    assert found.place == ("n.yaml", 2, 10)
+    assert "'npx' looks the package up at each start" in found.message
+    assert "npm install --global --prefix ~/.local PACKAGE" in found.hint
+
+
+def test_an_empty_constraint_is_told() -> None:
+    (found,) = lints("tools: {rules: {a: {decision: allow, args: {path: {}}}}}")
+    assert "'path: {}' asks for nothing" in found.message
 
 
 def test_a_thousand_globs_are_compared_in_order() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec import UNSET
 
+from mcp_jail.config.launchers import look_up_at_start
 from mcp_jail.core.globs import glob_matches, globs_overlap, is_glob, literal_count
 from mcp_jail.core.loaders import is_loader_variable
 from mcp_jail.core.paths import expand_home
@@ -40,7 +41,7 @@ def lint(policy: Policy, places: Mapping[KeyPath, Place], spec: JailSpec) -> tup
     linter = _Linter(policy, places, spec)
     found = [
         *linter.environment(),
-        *linter.working_directory(),
+        *linter.launcher(),
         *linter.names(("tools", "rules"), policy.tools.rules),
         *linter.names(("resources", "rules"), policy.resources.rules),
         *linter.names(("prompts", "rules"), policy.prompts.rules),
@@ -64,12 +65,10 @@ class _Linter:
                 message = f"'{name}' decides which code the server's programs run"
                 yield self._lint(path, message, "keep it out unless the server needs it to start")
 
-    def working_directory(self) -> Iterator[Lint]:
-        declared = self._policy.server and self._policy.server.cwd
-        if declared and self._spec.cwd and declared != "~" and not self._sees(self._spec.cwd):
-            message = f"'{declared}' is not shared, so the server starts in its HOME"
-            hint = f"add it to filesystem.read_only: [{declared}]"
-            yield self._lint(("server", "cwd"), message, hint)
+    def launcher(self) -> Iterator[Lint]:
+        found = look_up_at_start(self._spec.command)
+        if found is not None:
+            yield self._lint(("server", "command"), found.message, found.hint)
 
     def names(self, path: KeyPath, rules: Mapping[str, Verdict | ToolRule]) -> Iterator[Lint]:
         for name in rules:
@@ -102,6 +101,9 @@ class _Linter:
                         yield from self._under(inner, one, writes=_writes(name))
 
     def _constraint(self, path: KeyPath, constraint: Constraint) -> Iterator[Lint]:
+        if constraint == Constraint():
+            message = f"'{path[-1]}: {{}}' asks for nothing but that the argument is there"
+            yield self._lint(path, message, "say what it must be, e.g. {one_of: [a, b]}")
         for key in ("under", "host", "one_of"):
             if getattr(constraint, key) == ():
                 yield self._lint((*path, key), f"an empty '{key}' never holds", "name what may be")

@@ -9,11 +9,11 @@ import msgspec
 from mcp_jail.config.checks import check
 from mcp_jail.config.fields import Reader
 from mcp_jail.config.later import refuse_later
-from mcp_jail.config.problems import Problems
+from mcp_jail.config.problems import Problems, refusal
 from mcp_jail.config.tree import SIZE_LIMIT, Mapping, Node, Sequence, parse
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.rulebook import KeyPath
-from mcp_jail.errors import Place, PolicyError, Problem
+from mcp_jail.errors import Place, Problem
 
 # What a nameless policy is called while its other problems are looked for.
 _NAMELESS = "nameless"
@@ -32,7 +32,7 @@ def load(text: str | bytes, file: str) -> Loaded:
     problems = Problems(file, content)
     tree = parse(content, problems)
     if tree is None:
-        raise _error(file, problems.in_order())
+        raise refusal(file, problems.in_order())
     arguments = Reader(problems).struct(Policy, tree)
     policy = Policy(**({"name": _NAMELESS} | arguments))
     keys, values = _places_of(tree)
@@ -40,7 +40,7 @@ def load(text: str | bytes, file: str) -> Loaded:
     refuse_later(policy, keys, problems)
     found = problems.in_order()
     if found:
-        raise _error(file, found)
+        raise refusal(file, found)
     return Loaded(policy, keys)
 
 
@@ -48,7 +48,7 @@ def _decoded(text: str | bytes, file: str) -> str:
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(raw) > SIZE_LIMIT:
         message = f"the file is larger than {SIZE_LIMIT} bytes"
-        raise _error(file, (Problem(Place(file, 1, 1), message),))
+        raise refusal(file, (Problem(Place(file, 1, 1), message),))
     if isinstance(text, str):
         return text.removeprefix("\ufeff")
     try:
@@ -58,12 +58,7 @@ def _decoded(text: str | bytes, file: str) -> str:
         line = before.count(b"\n") + 1
         column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
         message = f"not UTF-8: byte 0x{text[error.start]:02x} ({error.reason})"
-        raise _error(file, (Problem(Place(file, line, column), message),)) from None
-
-
-def _error(file: str, problems: tuple[Problem, ...]) -> PolicyError:
-    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-    return PolicyError(f"{count} in '{file}': {problems[0].message}", problems)
+        raise refusal(file, (Problem(Place(file, line, column), message),)) from None
 
 
 def _places_of(tree: Mapping) -> tuple[dict[KeyPath, Place], dict[KeyPath, Place]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mcp_jail.errors import Place, Problem
+from mcp_jail.errors import Place, PolicyError, Problem
 
 # Characters of a source line that are shown; the caret must stay in view of an 80-column terminal.
 SHOWN_WIDTH = 76
@@ -33,6 +33,12 @@ class Problems:
     def in_order(self) -> tuple[Problem, ...]:
         """The problems from the top of the file to its end."""
         return tuple(sorted(self._found.values(), key=lambda problem: problem.place))
+
+
+def refusal(file: str, problems: tuple[Problem, ...]) -> PolicyError:
+    """The error of a file that has problems."""
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    return PolicyError(f"{count} in '{file}': {problems[0].message}", problems)
 
 
 def render(problem: Problem) -> str:

@@ -16,13 +16,14 @@ import msgspec
 from mcp_jail.config import load
 from mcp_jail.config.jailspec import jail_spec
 from mcp_jail.config.lint import Lint, lint
+from mcp_jail.config.problems import Problems, refusal
 from mcp_jail.core.decide import Rulebook, compile_rules
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Home, Policy
 from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.core.sha256 import sha256
 from mcp_jail.core.spec import JailSpec, Plan
-from mcp_jail.errors import LaunchMismatchError, Place, UsageError
+from mcp_jail.errors import LaunchMismatchError, Place, ShareError, UsageError
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.protected import Ours
 from mcp_jail.store.files import make_private_folder
@@ -42,6 +43,11 @@ class Judged(msgspec.Struct, frozen=True):
     book: Rulebook
     on_disk: Places
     home: str
+    source: str  # what places call the file
+
+    def problem(self, problems: Problems, key: KeyPath, message: str, hint: str) -> None:
+        """Note a problem at a key of the policy, or at the top where it is not written."""
+        problems.add(self.places.get(key) or problems.at(1, 1), message, hint)
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -83,7 +89,8 @@ def judge(
         if policy_file is not None
         else find_policy(on_disk, name or "")
     )
-    loaded = load(file.text, policy_file or _shown(file.path, home_folder(environ)))
+    source = policy_file or _shown(file.path, home_folder(environ))
+    loaded = load(file.text, source)
     policy = loaded.policy
     if name is not None and policy.name != name:
         raise UsageError(
@@ -92,7 +99,7 @@ def judge(
         )
     home = home_folder(environ)
     book = compile_rules(policy, loaded.places, home=home, cwd=_declared_cwd(policy, home))
-    return Judged(file, policy, loaded.places, book, on_disk, home)
+    return Judged(file, policy, loaded.places, book, on_disk, home, source)
 
 
 def prepare(
@@ -105,6 +112,9 @@ def prepare(
     stand_in: bool = False,
 ) -> Prepared:
     """All values of a run; raises the errors of `judge`, LaunchMismatchError, JailBuildError.
+
+    A PolicyError, too, names what the policy wants and this machine has not: missing directories,
+    shares that are refused; all at once.
 
     With `stand_in`, a jail without a command is planned around one that does nothing, for those
     who only look at it.
@@ -122,8 +132,48 @@ def prepare(
     if policy.filesystem.home is Home.KEEP:
         spec = msgspec.structs.replace(spec, keep_home=_kept_home(judged))
     audit = audit_path(judged)
-    plan = build(spec, _ours(judged, audit), environ=environ)
+    plan = _plan(judged, spec, audit, environ)
     return Prepared(judged, spec, plan, lint(policy, judged.places, spec), audit)
+
+
+def _plan(judged: Judged, spec: JailSpec, audit: str, environ: Mapping[str, str]) -> Plan:
+    """The plan; PolicyError with the place of each entry that stands in its way."""
+    declared = _declared_cwd(judged.policy, judged.home)
+    problems = Problems(judged.source, judged.file.text)
+    if declared is not None and not os.path.isdir(declared):
+        judged.problem(problems, ("server", "cwd"), f"'{declared}' is no directory", _CREATE)
+    folder = os.path.dirname(audit)
+    if judged.policy.audit.path is not None and not os.path.isdir(folder):
+        message = f"the directory '{folder}' is not there"
+        judged.problem(problems, ("audit", "path"), message, f"mkdir -p -m 700 {folder}")
+    try:
+        plan = build(spec, _ours(judged, audit), environ=environ)
+    except ShareError as error:
+        for fault in error.faults:
+            judged.problem(problems, _share_key(judged, fault.path), fault.message, fault.hint)
+    except UsageError:
+        if not problems.in_order():
+            raise
+    else:
+        if declared not in {None, plan.cwd} and not problems.in_order():
+            hint = f"add it to filesystem.read_only: [{declared}]"
+            judged.problem(problems, ("server", "cwd"), f"'{declared}' is not shared", hint)
+        if not problems.in_order():
+            return plan
+    raise refusal(judged.source, problems.in_order())
+
+
+_CREATE = "create it, or take it out of the policy"
+
+
+def _share_key(judged: Judged, path: str) -> KeyPath:
+    """The entry of the policy that shares a path."""
+    files = judged.policy.filesystem
+    for key, texts in (("read_only", files.read_only), ("read_write", files.read_write)):
+        for index, text in enumerate(texts):
+            if expand_home(text, judged.home) == path:
+                return ("filesystem", key, str(index))
+    return ("filesystem", "home")
 
 
 def audit_path(judged: Judged) -> str:
@@ -161,7 +211,22 @@ def _command(
             f"nothing to start: policy '{policy.name}' names no server.command",
             hint=f"mcp-jail run {policy.name} -- COMMAND...",
         )
-    return given or _spelled_out(named, home)
+    return _in_words(_spelled_out(given or named, home))
+
+
+def _in_words(command: tuple[str, ...]) -> tuple[str, ...]:
+    """The command; UsageError for one that is a whole line in one word."""
+    program = command[0]
+    if len(program.split()) > 1 and not os.path.exists(program):
+        raise UsageError(
+            f"'{program}' is one word to us, and no such program is there",
+            hint="write program and arguments apart, e.g. " + _listed(program.split()),
+        )
+    return command
+
+
+def _listed(words: list[str]) -> str:
+    return ", ".join(f'"{word}"' for word in words)
 
 
 def _spelled_out(command: tuple[str, ...], home: str) -> tuple[str, ...]:

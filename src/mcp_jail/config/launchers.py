@@ -1,0 +1,73 @@
+"""Commands that look a server's package up at each start, which cannot work without a network."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_NPM = "npm install --global --prefix ~/.local PACKAGE"
+_UV = "uv tool install PACKAGE"
+_PIPX = "pipx install PACKAGE"
+_DAEMON = "a daemon outside"
+
+# The words such a command begins with, and how its packages are installed once.
+LAUNCHERS = {
+    ("npx",): _NPM,
+    ("npm", "exec"): _NPM,
+    ("npm", "x"): _NPM,
+    ("pnpx",): _NPM,
+    ("pnpm", "dlx"): _NPM,
+    ("yarn", "dlx"): _NPM,
+    ("bunx",): _NPM,
+    ("bun", "x"): _NPM,
+    ("uvx",): _UV,
+    ("uv", "tool", "run"): _UV,
+    ("pipx", "run"): _PIPX,
+    ("docker", "run"): _DAEMON,
+    ("docker", "container", "run"): _DAEMON,
+    ("podman", "run"): _DAEMON,
+}
+
+# With one of these, only what is installed already is started.
+OFFLINE = frozenset({"--no-install", "--no", "--offline"})
+
+
+class Launcher(NamedTuple):
+    """What is wrong with such a command, and what to start instead."""
+
+    message: str
+    hint: str
+
+
+def look_up_at_start(command: tuple[str, ...]) -> Launcher | None:
+    """What to say of a command that needs the network at each start; None for any other."""
+    words = _without_env(command)
+    if not words or OFFLINE.intersection(words):
+        return None
+    program, *rest = words
+    plain = (program.rpartition("/")[2], *(word for word in rest if not word.startswith("-")))
+    for name, install in LAUNCHERS.items():
+        if plain[: len(name)] == name:
+            return _said(" ".join(name), install)
+    return None
+
+
+def _said(name: str, install: str) -> Launcher:
+    if install is _DAEMON:
+        return Launcher(
+            f"'{name}' speaks to a daemon outside, and nothing in the jail can reach one",
+            "install the server itself and name its program",
+        )
+    return Launcher(
+        f"'{name}' looks the package up at each start, and there is no network in the jail",
+        f"install it once: {install}; then name the program it brings",
+    )
+
+
+def _without_env(command: tuple[str, ...]) -> tuple[str, ...]:
+    """A command without `env`, its options and the variables it sets."""
+    words = list(command)
+    while words and words[0].rpartition("/")[2] == "env":
+        del words[0]
+        while words and (words[0].startswith("-") or "=" in words[0]):
+            del words[0]
+    return tuple(words)
