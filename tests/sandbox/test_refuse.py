@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -191,7 +192,7 @@ def test_a_link_in_a_kept_home_where_a_share_goes_is_refused(
         make(read=(home / "projects/one",), keep_home=str(kept))
 
 
-def test_a_tool_chain_reached_through_a_writable_share_is_not_shared(
+def test_a_program_behind_a_link_that_the_server_may_write_is_refused(
     home: Path, make: Planner
 ) -> None:
     (home / "secrets/bin").mkdir(parents=True)
@@ -201,9 +202,160 @@ def test_a_tool_chain_reached_through_a_writable_share_is_not_shared(
     program.chmod(0o755)
     (home / "out").mkdir()
     (home / "out/server").symlink_to(program)
-    with pytest.raises(JailBuildError, match="which the server may write"):
-        make(write=(home / "out",), command=(str(home / "out/server"),))
-    make(write=(home / "out",), read=(home / "secrets",), command=(str(home / "out/server"),))
+    for read in ((), (home / "secrets",)):
+        with pytest.raises(ShareError, match="the command runs") as caught:
+            make(write=(home / "out",), read=read, command=(str(home / "out/server"),))
+        assert f"{home}/out/data" in caught.value.hint
+    make(write=(home / "out",), read=(home / "secrets",), command=(str(program),))
+
+
+def environment(place: Path) -> Path:
+    """A virtual environment's Python."""
+    (place / "bin").mkdir(parents=True)
+    (place / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    (place / "bin/python").symlink_to("/bin/sh")
+    return place / "bin/python"
+
+
+def a_script(home: Path) -> tuple[str, ...]:
+    (home / "server/main.py").write_text("")
+    return ("/bin/sh", str(home / "server/main.py"))
+
+
+def a_relative_script(home: Path) -> tuple[str, ...]:
+    (home / "server/sub").mkdir()
+    (home / "server/sub/main.py").write_text("")
+    return ("/bin/sh", "sub/main.py")
+
+
+def a_linked_script(home: Path) -> tuple[str, ...]:
+    (home / "server/main.py").write_text("")
+    (home / "main.py").symlink_to(home / "server/main.py")
+    return ("/bin/sh", str(home / "main.py"))
+
+
+def an_environment(home: Path) -> tuple[str, ...]:
+    return (str(environment(home / "server/env")),)
+
+
+def a_base_python(home: Path) -> tuple[str, ...]:
+    (home / "server/bin").mkdir()
+    (home / "server/bin/python3").symlink_to("/bin/sh")
+    python = environment(home / "elsewhere")
+    (home / "elsewhere/pyvenv.cfg").write_text(f"home = {home}/server/bin\n")
+    return (str(python),)
+
+
+def a_module(home: Path) -> tuple[str, ...]:
+    (home / "server/node_modules/x").mkdir(parents=True)
+    (home / "server/node_modules/x/cli.js").write_text("")
+    return ("/bin/sh", str(home / "server/node_modules/x/cli.js"))
+
+
+def a_project(home: Path) -> tuple[str, ...]:
+    (home / "server/pyproject.toml").write_text("")
+    (home / "uv").symlink_to("/bin/sh")
+    return (str(home / "uv"), "--directory", str(home / "server"), "run", "server")
+
+
+def an_interpreter(home: Path) -> tuple[str, ...]:
+    (home / "server/sh").symlink_to("/bin/sh")
+    (home / "run").write_text(f"#!{home}/server/sh\n")
+    (home / "run").chmod(0o755)
+    return (str(home / "run"),)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        a_script, a_relative_script, a_linked_script, an_environment, a_base_python, a_module,
+        a_project, an_interpreter,
+    ],
+)  # fmt: skip
+def test_what_the_command_runs_cannot_be_written_by_its_server(
+    command: Callable[[Path], tuple[str, ...]], home: Path, make: Planner
+) -> None:
+    server = home / "server"
+    (server / "data").mkdir(parents=True)
+    runs = command(home)
+    with pytest.raises(ShareError, match="the command runs") as caught:
+        make(write=(server,), command=runs, cwd=str(server))
+    assert f"{server}/data" in caught.value.hint
+    make(write=(server / "data",), command=runs, cwd=str(server))
+
+
+def test_a_directory_that_an_option_names_may_be_data(home: Path, make: Planner) -> None:
+    (home / "repo/.git").mkdir(parents=True)
+    make(write=(home / "repo",), command=("/bin/sh", "-C", str(home / "repo")))
+
+
+CLIENTS_SETTINGS = (
+    ".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".claude/settings.json",
+    ".claude/settings.local.json", ".gemini/settings.json", ".codex/config.toml", "opencode.json",
+    "opencode.jsonc", ".roo/mcp.json", ".kiro/settings/mcp.json", ".zed/settings.json",
+    ".continue/config.yaml", ".continue/mcpServers/one.yaml", ".amazonq/mcp.json",
+    ".junie/mcp/mcp.json",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLIENTS_SETTINGS)
+def test_a_project_with_settings_of_a_client_cannot_be_written(
+    name: str, home: Path, make: Planner
+) -> None:
+    file = home / "work/project" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    (home / "work/project/src").mkdir()
+    (home / "link").symlink_to(home / "work/project")
+    for share in (home / "work/project", home / "work", home / "link", file):
+        with pytest.raises(ShareError, match="settings of an MCP client") as caught:
+            make(write=(share,))
+        assert f"{home}/work/project/{name.partition('/')[0]}" in caught.value.message
+        assert "narrower" in caught.value.hint
+    make(write=(home / "work/project/src",))
+    make(read=(home / "work/project",))
+
+
+@pytest.mark.parametrize(
+    "name", [".cursor", ".vscode", ".claude/agents", ".kiro/settings", ".continue/mcpServers"]
+)
+@pytest.mark.parametrize("top", ["", "project"])
+def test_a_directory_for_settings_of_a_client_cannot_be_written_even_if_it_has_none(
+    name: str, top: str, home: Path, make: Planner
+) -> None:
+    place = home / top / name
+    place.mkdir(parents=True)
+    with pytest.raises(ShareError, match="cannot be shared for writing"):
+        make(write=(place,))
+
+
+def test_another_home_with_settings_of_a_client_cannot_be_written(
+    home: Path, make: Planner
+) -> None:
+    other = home / "backup"
+    (other / ".codeium/windsurf").mkdir(parents=True)
+    (other / ".codeium/windsurf/mcp_config.json").write_text("{}")
+    with pytest.raises(ShareError, match="settings of an MCP client"):
+        make(write=(other,))
+
+
+def test_a_link_where_settings_of_a_client_would_be_is_as_good_as_these(
+    home: Path, make: Planner
+) -> None:
+    (home / "project").mkdir()
+    (home / "project/.mcp.json").symlink_to("/nothing/here")
+    with pytest.raises(ShareError, match="settings of an MCP client"):
+        make(write=(home / "project",))
+
+
+@pytest.mark.parametrize(
+    "name", ["node_modules", "node_modules/x/data", "env/site-packages/y", ".venv/lib"]
+)
+def test_a_tree_of_packages_cannot_be_written(name: str, home: Path, make: Planner) -> None:
+    (home / "project" / name).mkdir(parents=True)
+    with pytest.raises(ShareError, match="packages"):
+        make(write=(home / "project" / name,))
+    make(read=(home / "project" / name,))
 
 
 @pytest.mark.parametrize("command", [(), ("a\0b",)])

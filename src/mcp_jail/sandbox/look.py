@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
-from mcp_jail.core.spec import JailSpec, Value
+from mcp_jail.core.spec import Access, JailSpec, Value
 from mcp_jail.sandbox.protected import (
+    CLIENT_CONFIGS,
     COMMANDING_SOCKETS,
     CREDENTIAL_DIRECTORIES,
     CREDENTIAL_FILES,
+    PROJECT_CONFIGS,
     SOCKET_DIRECTORIES,
     Guarded,
     below_home,
     lies_in,
 )
 from mcp_jail.sandbox.system import System, look_at_system
-from mcp_jail.sandbox.toolchain import Toolchain
+from mcp_jail.sandbox.toolchain import SCRIPTS, Toolchain
 from mcp_jail.sandbox.walk import Kind, Seen, see
+
+# Entries of a writable share that are asked whether they are projects with a client's settings.
+PROJECTS_LIMIT: Final = 1024
 
 HOME_SIGNS: Final = (".bashrc", ".bash_history", ".profile", ".ssh", ".zshrc", ".gnupg")
 
@@ -31,6 +37,8 @@ class Looks(Value, frozen=True):
     ours: dict[str, Seen]
     credentials: tuple[Seen, ...]  # those that exist below a share, directories and files
     sockets: tuple[Seen, ...]  # those that command the host and lie in a share
+    client_configs: tuple[str, ...]  # settings of MCP clients in writable shares
+    scripts: tuple[Seen, ...]  # programs that the command names among its arguments
     home_links: tuple[str, ...]  # links in a kept home where a mount would have to go
 
 
@@ -40,12 +48,15 @@ def look(spec: JailSpec, toolchain: Toolchain, guarded: Guarded, *, home: str, u
     others = [spec.cwd, spec.keep_home, home, *guarded.homes, *toolchain.programs]
     seen = {path: see(path) for path in dict.fromkeys((*shares, *others)) if path}
     roots = [seen[path].real for path in shares if seen[path].kind is Kind.DIRECTORY]
+    writable = [seen[s.path].real for s in spec.shares if s.access is Access.READ_WRITE]
     return Looks(
         system=look_at_system(uid),
         seen=seen,
         ours={ours.path: see(ours.path) for ours in guarded.ours},
         credentials=tuple(_credentials(guarded.homes, roots)),
         sockets=tuple(_sockets(roots)),
+        client_configs=tuple(found for root in writable for found in _client_configs(root)),
+        scripts=tuple(see(path) for path in _scripts(spec)),
         home_links=tuple(_home_links(spec.keep_home, seen[home].real, [*roots])),
     )
 
@@ -75,6 +86,36 @@ def _sockets(roots: list[str]) -> Iterable[Seen]:
             seen = see(os.path.join(root, name))
             if seen.kind is Kind.SOCKET:
                 yield seen
+
+
+def _client_configs(root: str) -> Iterator[str]:
+    """Settings of MCP clients in a directory that is a project, a home, or full of projects."""
+    names = dict.fromkeys((*PROJECT_CONFIGS, *CLIENT_CONFIGS))
+    yield from (path for path in below_home(root, tuple(names)) if os.path.lexists(path))
+    first = {name.partition("/")[0] for name in PROJECT_CONFIGS}
+    try:
+        with os.scandir(root) as entries:
+            some = [e.path for e in islice(entries, PROJECTS_LIMIT) if e.is_dir()]
+    except OSError:
+        return  # a file, or closed to us and so to the server
+    for place in some:
+        if first & _names_in(place):
+            configs = below_home(place, PROJECT_CONFIGS)
+            yield from (path for path in configs if os.path.lexists(path))
+
+
+def _names_in(directory: str) -> set[str]:
+    try:
+        return set(os.listdir(directory))
+    except OSError:
+        return set()
+
+
+def _scripts(spec: JailSpec) -> Iterator[str]:
+    for word in spec.command[1:]:
+        place = os.path.normpath(os.path.join(spec.cwd or os.getcwd(), word))
+        if word.endswith(SCRIPTS) and os.path.isfile(place):
+            yield place
 
 
 def _home_links(keep_home: str | None, home: str, roots: list[str]) -> Iterable[str]:

@@ -41,8 +41,7 @@ def plan(spec: JailSpec, host: Host, toolchain: Toolchain, guarded: Guarded, loo
     What only this machine lacks is in the plan's `gaps`; `launch` refuses those.
     """
     refuse.strings(spec)
-    refuse.shares(spec, host, guarded, looks)
-    refuse.planted_links(spec, toolchain, looks)
+    refuse.shares(spec, host, toolchain, guarded, looks)
     home = inside_home(host)
     mounts = _Tree()
     mounts.add_all(_system(looks))

@@ -100,6 +100,31 @@ CLIENT_CONFIGS: Final = (
     "Library/Application Support/Claude/claude_desktop_config.json",
 )  # fmt: skip
 
+# The same, below a project: clients read these where they are opened, and start what they name.
+PROJECT_CONFIGS: Final = (
+    ".mcp.json", "mcp.json", ".claude/settings.json", ".claude/settings.local.json",
+    ".cursor/mcp.json", ".vscode/mcp.json", ".vs/mcp.json", ".gemini/settings.json",
+    ".codex/config.toml", "opencode.json", "opencode.jsonc", ".opencode/opencode.json",
+    ".opencode/opencode.jsonc", ".roo/mcp.json", ".kilocode/mcp.json", ".kiro/settings/mcp.json",
+    ".zed/settings.json", ".continue/config.yaml", ".continue/config.json",
+    ".continue/mcpServers", ".amazonq/mcp.json", ".amazonq/default.json", ".junie/mcp/mcp.json",
+    ".ai/mcp/mcp.json", ".qwen/settings.json", ".trae/mcp.json", ".factory/mcp.json",
+    ".windsurf/mcp_config.json", ".amp/settings.json", ".augment/settings.json",
+    ".copilot/mcp-config.json", ".vibe/config.toml", ".warp/.mcp.json", ".kimi/mcp.json",
+    ".grok/settings.json", "crush.json", ".crush.json", "claude_desktop_config.json",
+    "mcp_config.json", "cline_mcp_settings.json",
+)  # fmt: skip
+
+# Directories of installed packages, whoever installed them: the host runs what lies in them.
+PACKAGE_TREES: Final = ("node_modules", "site-packages", "dist-packages", ".venv")
+
+# Programs that run the project one of their options names.
+PROJECT_RUNNERS: Final = frozenset({
+    "uv", "uvx", "npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx", "deno", "poetry", "pdm",
+    "hatch", "pipenv", "pixi", "rye", "go", "cargo", "make", "just", "mise", "dotnet", "mvn",
+    "gradle", "php", "composer", "bundle",
+})  # fmt: skip
+
 # What the user's next login, shell or desktop runs.
 LOGIN_FILES: Final = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv",
@@ -185,3 +210,20 @@ def too_much(path: str) -> str | None:
 def read_only_for_all(path: str) -> bool:
     """Whether a path belongs to what the host runs and so can be shared for reading only."""
     return any(lies_in(path, tree) for tree in READ_ONLY_TREES)
+
+
+def clients_directory(path: str) -> str | None:
+    """The directory of a project's client settings that a path is or lies in; None elsewhere."""
+    for name in PROJECT_CONFIGS:
+        directory = name.rpartition("/")[0] or name  # at the top of a project: the file alone
+        before, found, _ = f"{path}/".partition(f"/{directory}/")
+        if found:
+            return f"{before}/{directory}"
+    return None
+
+
+def package_tree(path: str) -> str | None:
+    """The outermost directory of installed packages that a path is or lies in."""
+    parts = path.split("/")
+    at = next((at for at, part in enumerate(parts) if part in PACKAGE_TREES), None)
+    return None if at is None else "/".join(parts[: at + 1])

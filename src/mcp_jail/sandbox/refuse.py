@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from mcp_jail.core.spec import Access, JailSpec, Share
 from mcp_jail.errors import Fault, JailBuildError, ShareError
@@ -12,9 +13,12 @@ from mcp_jail.sandbox.protected import (
     CLIENT_CONFIGS,
     COMMANDING_SOCKETS,
     LOGIN_FILES,
+    PROJECT_RUNNERS,
     Guarded,
     below_home,
+    clients_directory,
     lies_in,
+    package_tree,
     read_only_for_all,
     too_much,
 )
@@ -37,7 +41,9 @@ def strings(spec: JailSpec) -> None:
             raise JailBuildError(f"'{share.path}' is not an absolute path")
 
 
-def shares(spec: JailSpec, host: Host, guarded: Guarded, looks: Looks) -> None:
+def shares(
+    spec: JailSpec, host: Host, toolchain: Toolchain, guarded: Guarded, looks: Looks
+) -> None:
     """Refuse what is missing, too much, ours, or somebody's keys; ShareError names all of it.
 
     What is missing is not made: creating it is the user's.
@@ -45,7 +51,12 @@ def shares(spec: JailSpec, host: Host, guarded: Guarded, looks: Looks) -> None:
     named = list(spec.shares)
     if spec.keep_home is not None:
         named.append(Share(path=spec.keep_home, access=Access.READ_WRITE, why=_KEPT))
-    first = [next(_faults(share, spec, host, guarded, looks), None) for share in named]
+    runs = tuple(_runs(spec, toolchain, looks))
+    all_of = [
+        chain(_faults(share, spec, host, guarded, looks), _rewritten(share, runs, looks))
+        for share in named
+    ]
+    first = [next(faults, None) for faults in all_of]
     faults = tuple(fault for fault in first if fault is not None)
     if faults:
         raise ShareError(faults)
@@ -132,6 +143,25 @@ def _writable(share: Share, seen: Seen, guarded: Guarded, looks: Looks) -> Itera
         if lies_in(path, seen.real) or lies_in(seen.real, path):
             message = f"'{share.path}' cannot be shared for writing: '{path}' is {what}"
             yield Fault(share.path, message, _NARROW)
+    yield from _host_acts_on(share, seen, looks)
+
+
+def _host_acts_on(share: Share, seen: Seen, looks: Looks) -> Iterator[Fault]:
+    """What makes the host run something: a project's client settings, its packages."""
+    refused = f"'{share.path}' cannot be shared for writing"
+    inside = clients_directory(seen.real)
+    configs = [path for path in looks.client_configs if lies_in(path, seen.real)]
+    for path in (*([inside] if inside else []), *configs):
+        yield Fault(
+            share.path,
+            f"{refused}: '{path}' has settings of an MCP client, which the host acts on",
+            "share narrower directories beside it under filesystem.read_write; "
+            "the whole may stand under filesystem.read_only",
+        )
+    packages = package_tree(seen.real)
+    if packages is not None:
+        message = f"{refused}: '{packages}' has packages, which the host runs"
+        yield Fault(share.path, message, "share it under filesystem.read_only")
 
 
 def _never_written(guarded: Guarded, looks: Looks) -> Iterable[tuple[str, str]]:
@@ -159,15 +189,27 @@ def _written(spec: JailSpec, looks: Looks) -> list[str]:
     return roots + ([looks.seen[spec.keep_home].real] if spec.keep_home else [])
 
 
-def planted_links(spec: JailSpec, toolchain: Toolchain, looks: Looks) -> None:
-    """Refuse a command that is found through a link a server could have planted."""
-    writable = _written(spec, looks)
-    shown = [looks.seen[share.path].real for share in spec.shares]
-    for found in toolchain.found:
-        planted = [p for p in found.through if any(lies_in(p, root) for root in writable)]
-        real = looks.seen[found.share.path].real
-        if planted and not any(lies_in(real, root) for root in shown):
-            raise JailBuildError(
-                f"the command leads to '{real}' through '{planted[0]}', which the server may write",
-                hint=f"list {real} under filesystem.read_only if the server needs it",
+def _rewritten(share: Share, runs: tuple[str, ...], looks: Looks) -> Iterator[Fault]:
+    """What runs the server may not be the server's to write: it would choose the next start."""
+    root = looks.seen[share.path].real
+    for place in runs if share.access is Access.READ_WRITE else ():
+        if lies_in(place, root):
+            yield Fault(
+                share.path,
+                f"'{share.path}' cannot be shared for writing: the command runs '{place}'",
+                "keep the program out of what its server may write: name a directory of data "
+                f"alone, such as {share.path}/data, under filesystem.read_write",
             )
+
+
+def _runs(spec: JailSpec, toolchain: Toolchain, looks: Looks) -> Iterator[str]:
+    """Every file that decides what the command runs, as it is spelled and where it leads."""
+    for path in toolchain.programs:
+        yield from (path, looks.seen[path].real)
+    for script in looks.scripts:
+        yield from (script.path, script.real)
+    runs_a_project = spec.command[0].rpartition("/")[2] in PROJECT_RUNNERS
+    for found in toolchain.found:
+        yield from found.through
+        if runs_a_project:
+            yield looks.seen[found.share.path].real
