@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from mcp_jail import __version__
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.spec import Mount, Plan
 from mcp_jail.core.tally import Tally
+from mcp_jail.proxy.ending import Ending
+from mcp_jail.sandbox.outside import FILTER_MODE, ServerStatus
 
 
 def start_entry(
@@ -34,17 +36,34 @@ def start_entry(
     )
 
 
-def end_entry(plan: Plan, tally: Tally, *, cause: str, how: str, detail: str) -> Entry:
-    """Why a run ended, what became of the server, and what was counted."""
+def end_entry(plan: Plan, tally: Tally, ending: Ending, *, confined: ServerStatus | None) -> Entry:
+    """Why a run ended, what became of the server, how the kernel held it, what was counted.
+
+    `confined` is what the kernel said of the server when it first spoke; None when it never did.
+    """
     counts: dict[str, Any] = {
-        "server": how,
+        "server": ending.how,
+        "confined": "not looked at" if confined is None else _confined(confined),
         "calls": tally.calls,
         "denials": tally.denials,
         "violations": tally.violations,
     }
-    if detail:
-        counts["cause"] = detail
-    return Entry(kind=Kind.END, name=plan.name, reason=cause, detail=counts)
+    if ending.detail:
+        counts["cause"] = ending.detail
+    return Entry(kind=Kind.END, name=plan.name, reason=ending.cause.value, detail=counts)
+
+
+def _confined(status: ServerStatus) -> dict[str, Any]:
+    """/proc/PID/status in words: `filter` is a seccomp filter, capabilities are a bit mask."""
+    capabilities = status.effective | status.bounding
+    return {
+        "no_new_privs": status.no_new_privs,
+        "seccomp": _SECCOMP.get(status.seccomp, "unknown"),
+        "capabilities": f"{capabilities:x}" if capabilities else "none",
+    }
+
+
+_SECCOMP: Final = {0: "off", 1: "strict", FILTER_MODE: "filter"}
 
 
 def _mount(mount: Mount) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from mcp_jail.core.audit import Chain
+from mcp_jail.core.audit import Chain, Entry
 from mcp_jail.core.redact import Redactor, arguments_digest, known_values
 from mcp_jail.core.session import Session
 from mcp_jail.errors import AuditError, ExitCode, JailBuildError
@@ -71,13 +71,13 @@ def guard(
         )
         recorder.append([entry])
         jail.go()
-        loop = Loop(
-            session, JailedServer(jail), recorder, errors, client=client, clock=time.monotonic
-        )
+        server = JailedServer(jail)
+        loop = Loop(session, server, recorder, errors, client=client, clock=time.monotonic)
         ending = loop.run()
     finally:
         jail.close()
-    return _ended(prepared, session, recorder, errors, ending)
+    entry = end_entry(prepared.plan, session.tally, ending, confined=server.confined)
+    return _ended(entry, recorder, errors, ending)
 
 
 def _register(prepared: Prepared, run: str, keeper: Keeper) -> None:
@@ -115,29 +115,22 @@ def _session(prepared: Prepared, redactor: Redactor, key: bytes) -> Session:
     )
 
 
-def _ended(
-    prepared: Prepared,
-    session: Session,
-    recorder: Recorder,
-    errors: ErrorStream,
-    ending: Ending,
-) -> ExitCode:
+def _ended(entry: Entry, recorder: Recorder, errors: ErrorStream, ending: Ending) -> ExitCode:
+    """Write the last entry; the exit code, JailBuildError for a server that had to be stopped."""
     cause = ending.cause
-    if cause is Cause.NOT_CONFINED:
-        raise JailBuildError(f"the server was stopped: {ending.detail}")
     if cause is Cause.SERVER_GONE:
         errors.tell(f"the server ended: {ending.how}")
+    is_written = True
     try:
-        entry = end_entry(
-            prepared.plan, session.tally, cause=cause.value, how=ending.how, detail=ending.detail
-        )
         recorder.append([entry])
         recorder.close()
     except AuditError as error:
+        is_written = False
         if cause is not Cause.AUDIT_FAILED:
             errors.tell(f"error: {error.message}")
-        return ExitCode.AUDIT
-    return _CODES[cause]
+    if cause is Cause.NOT_CONFINED:
+        raise JailBuildError(f"the server was stopped: {ending.detail}")
+    return _CODES[cause] if is_written else ExitCode.AUDIT
 
 
 class _Ids:

@@ -6,7 +6,8 @@ import os
 import signal
 
 from mcp_jail.errors import JailBuildError
-from mcp_jail.sandbox.launch import Jail
+from mcp_jail.sandbox.launch import Jail, NotHeldError
+from mcp_jail.sandbox.outside import ServerStatus
 
 # What shells and bwrap add to a signal's number to make an exit status.
 SIGNAL_BASE = 128
@@ -25,6 +26,7 @@ class JailedServer:
         self.stderr = jail.stderr
         self.pidfd = jail.pidfd
         self.status: int | None = None
+        self.confined: ServerStatus | None = None  # as `fault` saw it, None where it saw nothing
 
     def close_stdin(self) -> None:
         """Close the server's input."""
@@ -46,9 +48,12 @@ class JailedServer:
         return in_words(self.status)
 
     def fault(self) -> str | None:
-        """What is wrong with the confinement of the running server, seen from outside."""
+        """What is wrong with the confinement of a server that has spoken, seen from outside."""
         try:
-            self._jail.status()
+            self.confined = self._jail.status(has_spoken=True)
+        except NotHeldError as error:
+            self.confined = error.status
+            return error.message
         except JailBuildError as error:
             return error.message
         return None

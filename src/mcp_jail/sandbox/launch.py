@@ -42,6 +42,14 @@ SERVER_NUMBER: Final = 2  # in its PID namespace: bwrap is 1 and forks the serve
 FIRST_DATA: Final = 7  # the child's descriptors: 0-2 stdio, 3 options, 4 filter, 5 info, 6 block
 
 
+class NotHeldError(JailBuildError):
+    """The kernel does not hold the running server as planned; carries what it says instead."""
+
+    def __init__(self, status: ServerStatus) -> None:
+        super().__init__("the server is not held by the kernel")
+        self.status = status
+
+
 class Jail:
     """A jail being built or running. Its descriptors belong to the caller, `close` closes them.
 
@@ -103,17 +111,21 @@ class Jail:
                 return self._server[0]
         return None
 
-    def status(self) -> ServerStatus | None:
+    def status(self, *, has_spoken: bool = False) -> ServerStatus | None:
         """The kernel's word on the running server, None when the jail is over already.
 
-        JailBuildError, and the end of the jail, when the kernel does not hold the server.
+        NotHeldError, and the end of the jail, when the kernel does not hold the server. A server
+        that has spoken runs, so the first look decides; before that, bwrap may still be at work.
         """
+        seen: ServerStatus | None = None
         try:
             for _ in self._while_running("the server is not held by the kernel"):
                 pid = self.server_pid()
                 seen = None if pid is None else read_status(pid)
                 if seen is not None and seen.held:
                     return seen
+                if seen is not None and has_spoken:
+                    raise NotHeldError(seen)
         except JailBuildError:
             self.kill()
             raise

@@ -1,0 +1,96 @@
+"""What the kernel says of a server that has spoken decides whether it goes on, and is recorded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from driver import PATIENCE, Home, command, started
+
+POLICY: Final = "filesystem: {read_write: [~/projects/scratch]}\n"
+INITIALIZE: Final = (
+    b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
+    b'"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}\n'
+)
+
+# `mcp-jail run` whose bubblewrap is never told of the filter.
+UNFILTERED: Final = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from mcp_jail.sandbox import launch
+told = launch.arguments
+def untold(plan, fds):
+    options = told(plan, fds)
+    at = options.index("--seccomp")
+    return options[:at] + options[at + 2 :]
+launch.arguments = untold
+from mcp_jail.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path)
+    made.write_policy(POLICY)
+    return made
+
+
+def run_unfiltered(home: Home, *server: str) -> tuple[int, bytes, bytes]:
+    """The exit code and what was written to a client that stays until the guard has ended."""
+    source = Path(__file__).resolve().parent.parent.parent / "src"
+    with subprocess.Popen(
+        [sys.executable, "-c", UNFILTERED, str(source), "run", "fs", *server],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=home.environ(),
+        cwd=home.path,
+    ) as guard:
+        assert guard.stdin is not None
+        guard.stdin.write(INITIALIZE)
+        guard.stdin.flush()
+        code = guard.wait(timeout=PATIENCE)
+        told, errors = guard.communicate()
+        return code, told, errors
+
+
+def test_a_server_without_a_filter_is_stopped_at_its_first_word(home: Home) -> None:
+    code, told, errors = run_unfiltered(home, *command("echo.py"))
+    assert code == 4
+    assert b"result" not in told
+    assert b"the server is not held by the kernel" in errors
+
+
+def test_how_a_server_was_not_confined_is_in_the_audit(home: Home) -> None:
+    run_unfiltered(home, *command("echo.py"))
+    end = home.audit()[-1]
+    assert end["kind"] == "end"
+    assert end["reason"] == "the server is not confined as planned"
+    assert end["detail"]["confined"] == {
+        "no_new_privs": True,
+        "seccomp": "off",
+        "capabilities": "none",
+    }
+
+
+def test_how_a_server_was_confined_is_in_the_audit(home: Home) -> None:
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        client.open()
+        assert client.close() == 0
+    assert home.audit()[-1]["detail"]["confined"] == {
+        "no_new_privs": True,
+        "seccomp": "filter",
+        "capabilities": "none",
+    }
+
+
+def test_a_server_that_never_spoke_was_not_looked_at(home: Home) -> None:
+    with started(home, "run", "fs", "--", "/bin/cat", os.devnull) as client:
+        assert client.process.wait(timeout=30) == 1
+    assert home.audit()[-1]["detail"]["confined"] == "not looked at"
