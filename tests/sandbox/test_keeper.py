@@ -45,6 +45,11 @@ def test_a_child_has_no_environment(run_code: Run) -> None:
     assert run_code(SPAWN + _dedent(code)) == ""
 
 
+# Signals 32 and 33: glibc keeps them for its threads and lets nobody set them, so a child has them
+# as whoever started us left them; GNU make leaves them ignored.
+OF_THE_C_LIBRARY = 0b11 << 31
+
+
 def test_a_child_ignores_no_signal(run_code: Run) -> None:
     code = """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -52,7 +57,8 @@ def test_a_child_ignores_no_signal(run_code: Run) -> None:
     tell(output(reading).split())
     """
     words = run_code(SPAWN + _dedent(code))
-    assert [int(word, 16) for word in words[1::2]] == [0, 0]
+    blocked, ignored = (int(word, 16) & ~OF_THE_C_LIBRARY for word in words[1::2])
+    assert (blocked, ignored) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 Run = Callable[..., Any]
 
@@ -125,6 +128,88 @@ def test_a_directory_that_was_replaced_since_it_was_judged_is_refused(
     message, alive = run_code(code, str(tmp_path / "a"), str(tmp_path / "b"))
     assert "was replaced" in message
     assert not alive
+
+
+# `launch` with a bubblewrap that is not told of some options.
+UNTOLD = """
+told = launch.arguments
+def launch_without(made, *words):
+    def untold(plan, fds):
+        options = told(plan, fds)
+        for word in words:
+            size = 2 if word in ("--hostname", "--seccomp") else 1
+            at = options.index(word)
+            del options[at : at + size]
+        return options
+    launch.arguments = untold
+    return launch.launch(made)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ipc", ["--unshare-ipc"]),
+        ("uts", ["--unshare-uts", "--hostname"]),
+        ("net", ["--unshare-net"]),
+        ("pid", ["--unshare-pid"]),
+    ],
+)
+def test_a_jail_that_shares_a_namespace_of_the_host_is_refused(
+    name: str, words: list[str], run_code: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    code = """
+    mark = sys.argv[2] + "/mark"
+    made = plan("/bin/sh", "-c", "echo > " + mark, write=[sys.argv[2]])
+    jail = launch_without(made, *sys.argv[3:])
+    try:
+        jail.go()
+        jail.wait(10)
+    except JailBuildError as error:
+        tell([error.message, os.path.exists(mark), os.path.exists(f"/proc/{jail.bwrap_pid}/exe")])
+    """
+    told = run_code(UNTOLD + textwrap.dedent(code), str(tmp_path / "out"), *words)
+    assert told == [f"the jail shares the host's '{name}' namespace", False, False]
+
+
+def test_a_jail_with_another_interface_than_lo_is_refused(run_code: Run, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    code = """
+    import fcntl, socket, struct
+    from mcp_jail.sandbox.enter import Namespace, inside
+    mark = sys.argv[2] + "/mark"
+    jail = launch.launch(plan("/bin/sh", "-c", "echo > " + mark, write=[sys.argv[2]]))
+    def call_lo_something_else():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            fcntl.ioctl(sock, 0x8914, struct.pack("16sh14x", b"lo", 0))  # SIOCSIFFLAGS: down
+            fcntl.ioctl(sock, 0x8923, struct.pack("16s16s", b"lo", b"eth0"))  # SIOCSIFNAME
+        return b""
+    jail._wait_for_setup()
+    inside(jail.init_pid, [Namespace.NETWORK], call_lo_something_else)
+    try:
+        jail.go()
+        jail.wait(10)
+    except JailBuildError as error:
+        tell([error.message, os.path.exists(mark)])
+    """
+    message, started = run_code(code, str(tmp_path / "out"))
+    assert message == "the jail's network has interfaces beside lo: eth0"
+    assert not started
+
+
+def test_a_server_without_a_filter_is_not_held_and_the_jail_ends(run_code: Run) -> None:
+    code = """
+    jail = launch_without(plan("/bin/sh", "-c", "echo here; sleep 1000"), "--seccomp")
+    jail.go()
+    os.read(jail.stdout, 5)
+    try:
+        jail.status(has_spoken=True)
+    except launch.NotHeldError as error:
+        seen = error.status
+        tell([seen.held, seen.no_new_privs, seen.seccomp, os.WTERMSIG(jail.wait(10))])
+    """
+    assert run_code(UNTOLD + textwrap.dedent(code)) == [False, True, 0, 9]
 
 
 def test_what_bwrap_says_is_passed_on_and_nothing_is_left(run_code: Run, tmp_path: Path) -> None:

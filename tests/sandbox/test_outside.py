@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from mcp_jail.core.spec import Mount, MountKind
 from mcp_jail.errors import JailBuildError
 from mcp_jail.sandbox.outside import (
+    NAMESPACES,
+    ServerStatus,
     check_binds,
     check_namespaces,
     children,
@@ -27,6 +31,43 @@ def test_a_process_of_the_host_is_not_held() -> None:
     status = read_status(os.getpid())
     assert status is not None
     assert not status.held
+
+
+HELD = ServerStatus(pid=2, no_new_privs=True, seccomp=2, effective=0, bounding=0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("no_new_privs", False),
+        ("seccomp", 0),
+        ("seccomp", 1),
+        ("seccomp", -1),  # a kernel that says nothing of it
+        ("effective", 1),
+        ("bounding", 1 << 40),
+        ("effective", -1),
+        ("bounding", -1),
+    ],
+)
+def test_a_server_is_held_by_all_of_it_or_not_at_all(field: str, value: int) -> None:
+    assert HELD.held
+    assert not msgspec.structs.replace(HELD, **{field: value}).held
+
+
+def test_a_process_has_the_status_it_has() -> None:
+    words = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    assert read_status(os.getpid()) == ServerStatus(
+        pid=os.getpid(),
+        no_new_privs=words["NoNewPrivs"].strip() == "1",
+        seccomp=int(words["Seccomp"]),
+        effective=int(words["CapEff"], 16),
+        bounding=int(words["CapBnd"], 16),
+    )
+
+
+@pytest.mark.parametrize("name", ["user", "mnt", "pid", "ipc", "uts", "net"])
+def test_each_kind_of_namespace_is_compared(name: str) -> None:
+    assert name in NAMESPACES
 
 
 def test_a_process_that_is_gone_has_no_status() -> None:

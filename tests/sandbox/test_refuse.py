@@ -302,18 +302,18 @@ CLIENTS_SETTINGS = (
 def test_a_project_with_settings_of_a_client_cannot_be_written(
     name: str, home: Path, make: Planner
 ) -> None:
-    file = home / "work/project" / name
+    file = home / "all/project" / name
     file.parent.mkdir(parents=True)
     file.write_text("{}")
-    (home / "work/project/src").mkdir()
-    (home / "link").symlink_to(home / "work/project")
-    for share in (home / "work/project", home / "work", home / "link", file):
+    (home / "all/project/src").mkdir()
+    (home / "link").symlink_to(home / "all/project")
+    for share in (home / "all/project", home / "all", home / "link", file):
         with pytest.raises(ShareError, match="settings of an MCP client") as caught:
             make(write=(share,))
-        assert f"{home}/work/project/{name.partition('/')[0]}" in caught.value.message
+        assert f"{home}/all/project/{name.partition('/')[0]}" in caught.value.message
         assert "narrower" in caught.value.hint
-    make(write=(home / "work/project/src",))
-    make(read=(home / "work/project",))
+    make(write=(home / "all/project/src",))
+    make(read=(home / "all/project",))
 
 
 @pytest.mark.parametrize(
