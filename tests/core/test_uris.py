@@ -57,3 +57,65 @@ def test_a_plain_uri_has_one_reading() -> None:
     assert readings_of_uri("note://today/1") == ("note://today/1",)
     assert readings_of_uri("memo") == ("memo",)
     assert readings_of_uri("urn:isbn:0451450523") == ("urn:isbn:0451450523",)
+
+
+DENIED_FILE = "file:///etc/passwd"
+DENIED_HOST = "http://intranet/a"
+
+
+@pytest.mark.parametrize(
+    ("uri", "denied"),
+    [
+        *(
+            (uri, DENIED_FILE)
+            for uri in (
+                "file://x/etc/passwd",
+                "file://[::1]/etc/passwd",
+                "file://user@localhost/etc/passwd",
+                "file://localhost:80/etc/passwd",
+                "file://0/etc/passwd",
+                "file:/etc/passwd",
+                "file:etc/passwd",
+                "file:////etc/passwd",
+                "/etc/passwd",
+                "//etc/passwd",
+                "file:///etc/passwd?a",
+                "file:///etc/passwd#a",
+                "file:///etc/passwd;x",
+                "file:///etc/passwd/",
+                "FILE://X/etc/./x/../passwd",
+                "file:///%2565tc/passwd",
+                "file:///etc%2fpasswd",
+                "file:///etc/passwd%3fa",
+            )
+        ),
+        *(
+            (uri, DENIED_HOST)
+            for uri in (
+                "http://intranet:80/a",
+                "http://intranet./a",
+                "http://u:p@intranet/a",
+                "http:/intranet/a",
+                "http:intranet/a",
+                "http:///intranet/a",
+                "HTTP://INTRANET/a?b",
+            )
+        ),
+    ],
+)
+def test_what_some_parser_takes_for_a_denied_uri_has_that_reading(uri: str, denied: str) -> None:
+    assert denied in readings_of_uri(uri)
+
+
+@pytest.mark.parametrize(
+    ("uri", "readings"),
+    [
+        ("ui://x/y", ("ui://x/y",)),
+        ("urn:isbn:0451450523", ("urn:isbn:0451450523",)),
+        ("file:///a/b.txt", ("file:///a/b.txt",)),
+        ("https://example.com/a", ("https://example.com/a",)),
+        ("test://a/{id}/data", ("test://a/{id}/data",)),
+    ],
+)
+def test_a_plain_uri_is_not_made_into_others(uri: str, readings: tuple[str, ...]) -> None:
+    assert readings_of_uri(uri) == readings
