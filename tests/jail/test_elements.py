@@ -1,14 +1,7 @@
 """Each element of bwrap's options is there for something: without it, an attempt gets out.
 
-Not shown that way, with the reason:
-- `--unshare-user`: bwrap 0.8.0 refuses `--disable-userns` without it, which is a test here.
-- `--disable-userns`, alone: the filter holds the same; both are taken away together here.
-- `--unshare-cgroup-try`: on a host whose own cgroup is `/` there is nothing to hide.
-- `--uid`, `--gid`, `--chdir`, `--proc`, `--dev`, `--tmpfs /tmp`, `--tmpfs /run`, the binds: without
-  them the server has less, not more.
-- `--die-with-parent`: the keeper ends the jail too; `test_lifecycle` kills the keeper itself.
-- the filter's refusal of foreign tables: not every kernel has x32 and i386 at all.
-- `--info-fd`, `--block-fd`: `test_lifecycle` shows that nothing starts early.
+Each option is in `ELEMENTS` or in one of the other tests here, or in `OTHERWISE` with the reason
+why not; a test holds these lists to the options of a plan that has everything.
 """
 
 from __future__ import annotations
@@ -19,6 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from jail.conftest import SECRET, Finding, World, findings, standard_case
@@ -148,7 +142,76 @@ ROOT_ELEMENTS: dict[str, tuple[Change, str]] = {
         "F20 open the core pattern or sysrq for writing",
     ),
 }
+# Options that no test here takes away alone, each with what holds it.
+LESS = "without it the server has less, not more: test_attempts and test_launch need it"
+OTHERWISE = {
+    "--unshare-user": "bwrap 0.8.0 refuses --disable-userns without it, which is a test here",
+    "--unshare-cgroup-try": "test_launch: a jail has its own view of control groups",
+    "--die-with-parent": "the keeper ends the jail too; test_lifecycle kills the keeper itself",
+    "--uid": "test_launch: files keep their owner",
+    "--gid": "test_launch: files keep their owner",
+    "--bind": LESS,
+    "--proc": LESS,
+    "--dev": LESS,
+    "--symlink": LESS,
+    "--file": "without it a program would miss a setting; test_plan reads what stands in them",
+    "--setenv": LESS,
+    "--chdir": LESS,
+    "--info-fd": "without it the guard does not know whom to look at, and refuses; test_launch",
+    "--block-fd": "test_lifecycle and test_launch: nothing starts before it is told to",
+}
+# Options that are taken away by tests of their own below.
+BELOW = {
+    "--seccomp": "test_without_the_filter_an_attempt_gets_out",
+    "--disable-userns": "test_without_the_filter_and_disable_userns_a_namespace_is_made",
+    "--tmpfs": "test_without_its_mask_a_credential_in_a_share_is_read",
+    "--perms": "test_without_its_mask_a_credential_in_a_share_is_read",
+    "--size": "test_without_its_size_a_temporary_directory_takes_the_machines_memory",
+    "--ro-bind": "test_a_share_to_read_is_written_where_it_is_bound_to_write",
+}
+WORDS_AFTER = {
+    "--cap-drop": 1, "--uid": 1, "--gid": 1, "--hostname": 1, "--ro-bind": 2, "--bind": 2,
+    "--perms": 1, "--size": 1, "--tmpfs": 1, "--proc": 1, "--dev": 1, "--file": 2, "--symlink": 2,
+    "--remount-ro": 1, "--setenv": 2, "--chdir": 1, "--seccomp": 1, "--info-fd": 1,
+    "--block-fd": 1,
+}  # fmt: skip
 SHOWN = {**ELEMENTS, **(ROOT_ELEMENTS if ROOT else {})}
+
+
+def options_of(words: list[str]) -> set[str]:
+    """The options among bwrap's words, their arguments left out."""
+    found = set()
+    while words:
+        found.add(words[0])
+        words = words[1 + WORDS_AFTER.get(words[0], 0) :]
+    return found
+
+
+def test_every_option_is_shown_to_be_needed_or_listed_with_a_reason(plan: Plan) -> None:
+    full = msgspec.structs.replace(plan, env={"A": "B"})
+    assert {mount.kind for mount in full.mounts} == set(MountKind)
+    data = tuple(range(7, 7 + len(full.mounts)))
+    used = options_of(arguments(full, Descriptors(seccomp=4, info=5, block=6, data=data)))
+    removed = {word for key in (*ELEMENTS, *ROOT_ELEMENTS) for word in key.replace(",", "").split()}
+    shown = {word for word in removed if word.startswith("--")}
+    assert used == shown | OTHERWISE.keys() | BELOW.keys()
+    assert not (shown | BELOW.keys()) & OTHERWISE.keys()
+    assert set(BELOW.values()) <= globals().keys()
+
+
+def test_a_share_to_read_is_written_where_it_is_bound_to_write(
+    plan: Plan, world: World, script: Path
+) -> None:
+    place = world.facts["ro"]
+
+    def change(options: list[str]) -> list[str]:
+        at = options.index(place)
+        assert options[at - 1] == "--ro-bind"
+        return [*options[: at - 1], "--bind", *options[at:]]
+
+    name = "F28 write into a read-only share"
+    assert run_changed(plan, same, world, name)[name].open is False
+    assert run_changed(plan, change, world, name)[name].open is True
 
 
 @pytest.mark.parametrize("element", SHOWN)

@@ -173,6 +173,20 @@ def test_a_jail_that_shares_a_namespace_of_the_host_is_refused(
     assert told == [f"the jail shares the host's '{name}' namespace", False, False]
 
 
+def test_a_jail_has_its_own_view_of_control_groups(run_code: Run) -> None:
+    code = """
+    def has_its_own(jail):
+        jail.verify()
+        kinds = [os.stat(f"/proc/{pid}/ns/cgroup").st_ino for pid in ("self", jail.init_pid)]
+        jail.close()
+        return kinds[0] != kinds[1]
+    made = plan("/bin/true")
+    with_it = has_its_own(launch.launch(made))
+    tell([with_it, has_its_own(launch_without(made, "--unshare-cgroup-try"))])
+    """
+    assert run_code(UNTOLD + textwrap.dedent(code)) == [True, False]
+
+
 def test_a_jail_with_another_interface_than_lo_is_refused(run_code: Run, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     code = """
