@@ -91,7 +91,26 @@ def test_check_says_what_the_policy_would_say(home: Home, words: list[str], verd
     assert said.returncode == (0 if verdict == "allow" else 1)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"a":1,"a":2}', '{"a":1,"A":2}', "NaN"])
+@pytest.mark.parametrize("text", ["[]", "NaN", "", "path=/x"])
+def test_check_takes_an_object(home: Home, text: str) -> None:
+    said = done(home, "check", "fs", "write_file", text)
+    assert said.returncode == 2
+    assert "the arguments must be a JSON object, e.g. '{" in said.stderr
+
+
+def test_check_says_why_a_relative_path_does_not_do(home: Home) -> None:
+    said = done(home, "check", "fs", "write_file", '{"path": "projects/scratch/a"}')
+    assert said.returncode == 1
+    assert "'path' is a relative path" in said.stdout
+
+
+def test_check_says_what_an_ask_comes_to_today(home: Home) -> None:
+    said = done(home, "check", "fs", "echo")
+    assert "ask (today: denied)" in said.stdout
+    assert "needs a person's approval; nobody can be asked yet, so it is denied" in said.stdout
+
+
+@pytest.mark.parametrize("text", ["{", '{"a":1,"a":2}', '{"a":1,"A":2}'])
 def test_check_takes_only_what_a_call_can_have(home: Home, text: str) -> None:
     said = done(home, "check", "fs", "write_file", text)
     assert said.returncode == 2
@@ -109,6 +128,48 @@ def test_why_shows_the_last_denials_with_the_policy_line(home: Home) -> None:
     assert "must lie under ~/projects/scratch" in said.stdout
     assert "write_file: {decision: allow" in said.stdout
     assert "nobody can be asked yet" in said.stdout
+
+
+def test_why_needs_no_more_than_the_audit(home: Home) -> None:
+    cloned = home.projects / "jail.yaml"
+    cloned.write_text("name: cloned\ntools:\n  default: deny\n")
+    cloned.chmod(0o600)
+    assert done(home, "trust", str(cloned), "--yes").returncode == 0
+    with started(home, "run", "--policy", str(cloned), *command("echo.py")) as client:
+        client.open()
+        client.call("echo", text="x")
+        client.close()
+    for which in (["cloned"], ["--policy", str(cloned)]):
+        said = done(home, "why", *which)
+        assert said.returncode == 0, said.stderr
+        assert f"{cloned}:3:3: default: deny" in said.stdout
+    cloned.unlink()
+    said = done(home, "why", "cloned")
+    assert said.returncode == 0
+    assert f"{cloned}:3:3" in said.stdout
+
+
+def test_why_without_entries_is_a_no_and_without_a_policy_a_mistake(home: Home) -> None:
+    said = done(home, "why", "fs")
+    assert (said.returncode, said.stdout.strip()) == (1, "no entries yet")
+    assert done(home, "why", "sf").returncode == 2
+
+
+def test_a_policy_of_ones_own_needs_no_trust(home: Home) -> None:
+    said = done(home, "trust", str(home.policies / "fs.yaml"))
+    assert said.returncode == 0
+    assert said.stdout.startswith("not needed: ")
+
+
+def test_a_tool_the_server_does_not_have_is_not_suggested(home: Home) -> None:
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        client.open()
+        client.request("tools/list")
+        client.call("imagined")
+        client.close()
+        assert b"denied imagined: " in client.stderr
+        assert b"the server has listed no tool of this name" in client.stderr
+        assert b"to allow it" not in client.stderr
 
 
 def test_a_policy_elsewhere_counts_only_once_it_is_trusted(home: Home) -> None:
@@ -153,7 +214,9 @@ def test_doctor_says_that_a_jail_works_here(home: Home) -> None:
     found = json.loads(said.stdout)
     assert found["jail"]["works"] is True
     assert found["gaps"] == []
-    assert "works" in done(home, "doctor").stdout
+    page = done(home, "doctor").stdout
+    assert "works" in page
+    assert all(len(line) <= 80 for line in page.splitlines())
 
 
 def test_schema_is_json_and_knows_every_key(home: Home) -> None:

@@ -42,14 +42,29 @@ def test_a_line_tells_time_kind_verdict_tool_reason_and_rule() -> None:
     )
     assert entry_line(record(entry), name="", width=200).plain == (
         "2025-11-29 16:33:20Z call   deny write_file path must lie under ~/scratch "
-        '{"path":"/x"} [tools.rules.write_file files.yaml:3:5]'
+        '[tools.rules.write_file files.yaml:3:5] {"path":"/x"}'
     )
 
 
-@pytest.mark.parametrize("width", [40, 80, 120])
-def test_a_line_is_no_wider_than_the_terminal(width: int) -> None:
-    entry = Entry(kind=Kind.CALL, name="漢字" * 100, arguments=msgspec.Raw(b'"x"'))
-    assert entry_line(record(entry), name="files", width=width).cell_len <= width
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_arguments_are_cut_to_the_terminal_and_nothing_else(width: int) -> None:
+    long = msgspec.Raw(msgspec.json.encode("漢字" * 100))
+    entry = Entry(kind=Kind.CALL, name="write", verdict="deny", rule="r", arguments=long)
+    line = entry_line(record(entry), name="files", width=width)
+    assert line.cell_len <= width
+    assert line.plain.endswith("…")
+    assert "deny write [r]" in line.plain
+
+
+def test_only_the_time_is_dim() -> None:
+    line = entry_line(record(Entry(kind=Kind.CALL, name="write")), name="", width=80)
+    assert line.style == ""
+    assert (line.spans[0].start, line.spans[0].end, line.spans[0].style) == (0, 20, "dim")
+
+
+def test_an_ask_says_what_it_comes_to_today() -> None:
+    line = entry_line(record(Entry(kind=Kind.CALL, verdict="ask")), name="", width=80)
+    assert "ask (today: denied)" in line.plain
 
 
 def test_an_error_of_the_server_shows() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -159,7 +160,7 @@ def test_the_policy_may_name_the_command(home: Home) -> None:
 def test_no_policy_no_server(home: Home) -> None:
     with started(home, "run", "other", *command("echo.py")) as client:
         assert client.wait() == 2
-        assert b'no policy named "other"' in client.stderr
+        assert b"no policy named 'other'" in client.stderr
         assert b"hint:" in client.stderr
 
 
@@ -175,9 +176,48 @@ def test_a_malformed_policy_starts_nothing_and_tells_all_its_problems(home: Home
 def test_a_missing_directory_is_told_and_nothing_is_started(home: Home) -> None:
     home.write_policy("filesystem: {read_only: [~/gone, ~/gone-too]}\n")
     with started(home, "run", "fs", *command("echo.py")) as client:
-        assert client.wait() == 4
-        assert b"gone" in client.stderr
-        assert b"gone-too" in client.stderr
+        assert client.wait() == 2
+        assert b"fs.yaml:2:26: '" in client.stderr
+        assert b"fs.yaml:2:34: '" in client.stderr
+        assert b"2 problems in '~/.config/mcp-jail/policies/fs.yaml', above" in client.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [["run", "fs", "echo"], ["run", "--policy", "f", "echo"], ["show", "fs", "echo", "-x"]],
+    ids=str,
+)
+def test_a_command_without_two_dashes_is_told_where_they_go(home: Home, line: list[str]) -> None:
+    with started(home, *line) as client:
+        assert client.wait() == 2
+        assert b"-- echo ..." in client.stderr
+
+
+def test_a_person_who_starts_it_in_a_terminal_is_told_what_it_waits_for(home: Home) -> None:
+    home.write_policy("tools: {default: deny}\n")
+    ours, theirs = os.openpty()
+    with os.fdopen(ours, "rb"), os.fdopen(theirs, "rb") as terminal:
+        process = subprocess.Popen(
+            [MCP_JAIL, "run", "fs", *command("echo.py")],
+            stdin=terminal,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=home.environ(),
+        )
+        assert process.stderr is not None
+        assert b"waits for an MCP client" in process.stderr.readline()
+        process.terminate()
+        process.communicate()
+
+
+def test_a_command_that_looks_its_package_up_is_warned_of(home: Home) -> None:
+    home.write_policy("tools: {default: deny}\n")
+    program = home.path / "npx"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    with started(home, "run", "fs", "--", str(program), "-y", "server") as client:
+        client.wait()
+        assert b"'npx' looks the package up at each start" in client.stderr
 
 
 def test_nothing_but_the_protocol_is_on_stdout(home: Home) -> None:
@@ -191,7 +231,7 @@ def test_nothing_but_the_protocol_is_on_stdout(home: Home) -> None:
         assert client.close() == 0
         assert b"[fs] noise" in client.stderr
         assert b"mcp-jail: warning: " in client.stderr
-        assert b"mcp-jail: denied tools/call" in client.stderr
+        assert b"mcp-jail: denied delete_file: " in client.stderr
 
 
 def test_variables_that_load_code_are_gone_before_anything_is_started(home: Home) -> None:

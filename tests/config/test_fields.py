@@ -36,7 +36,10 @@ def constraint(text: str) -> Constraint:
         ("tool: {}", "unknown key 'tool' | did you mean 'tools'?"),
         ("filesystem: {zzz: 1}", "unknown key 'zzz' | known here: read_only, read_write, tmp"),
         ("filesystem: {read_only: ~/p}", "'read_only' must be a list, found '~/p' | write [~/p]"),
-        ("server: {command: npx -y}", "'command' must be a list, found 'npx -y' | a list is"),
+        (
+            "server: {command: npx -y}",
+            "'command' must be a list, found 'npx -y' | write program and",
+        ),
         ("server: {command: {a: b}}", "'command' must be a list, found a mapping | a list is"),
         ("server: {command: [[a]]}", "'command' must be a text, found a list | "),
         ("server: []", "'server' must be a mapping of keys, found a list | "),

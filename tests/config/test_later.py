@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_jail import config
-from mcp_jail.config.later import LATER, not_yet
+from mcp_jail.config.later import LATER, idle_defaults, not_yet
 from mcp_jail.errors import PolicyError
 
 
@@ -85,4 +85,9 @@ def test_a_value_that_asks_for_nothing_may_be_written(text: str) -> None:
 
 def test_the_table_can_be_shown() -> None:
     assert len(not_yet()) == len(LATER)
-    assert "not yet: lock (the lock on a server's definitions)" in not_yet()
+    assert "lock" in not_yet()
+    assert "network.mode: allowlist, host" in not_yet()
+
+
+def test_the_defaults_that_hold_nothing_are_known() -> None:
+    assert set(idle_defaults()) == {"filesystem.autorun", "text", "lock", "ask"}

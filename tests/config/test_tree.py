@@ -65,9 +65,23 @@ def test_a_star_without_quotes_gets_the_hint_to_quote_it() -> None:
 
 
 def test_tabs_get_the_hint_to_use_spaces() -> None:
-    problems = Problems("p", "a:\n\tb: 1")
-    assert parse("a:\n\tb: 1", problems) is None
-    assert problems.in_order()[0].place.line == 2
+    for text in ("a:\n\tb: 1", "a:\n  b:\n  \t- c\n", "a:\n  b: 1\n\tc: 2\n"):
+        problems = Problems("p", text)
+        assert parse(text, problems) is None
+        assert problems.in_order()[0].hint == "indent with spaces, not with tabs"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("name: n\na: [1, 2\nb: 3\n", "the '[' of line 2 is not closed before this"),
+        ("a:\n  b: {c: 1\nd: 2\n", "the '{' of line 2 is not closed before this"),
+    ],
+)
+def test_an_open_bracket_is_told_where_it_was_opened(text: str, hint: str) -> None:
+    problems = Problems("p", text)
+    assert parse(text, problems) is None
+    assert problems.in_order()[0].hint == hint
 
 
 @pytest.mark.parametrize("text", ["a: " + "[" * 5000, "a: " + "{a: " * 5000, "- " * 5000])

@@ -149,7 +149,7 @@ def test_a_call_that_should_be_asked_about_is_denied_while_nobody_can_be_asked(e
     effects = session().handle(says("tools/call", 7, name="t", **META[era]))
     assert "ToServer" not in kinds(effects)
     text = line(effects, ToClient)["result"]["content"][0]["text"]
-    assert "nobody to ask" in text
+    assert "nobody can be asked yet" in text
     assert entries(effects)[0].verdict == "ask"
 
 

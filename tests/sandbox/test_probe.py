@@ -78,7 +78,19 @@ def test_a_missing_bwrap_is_a_gap(place: Path) -> None:
 @pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6755])
 def test_a_privileged_bwrap_is_refused(mode: int, place: Path) -> None:
     copy(place, mode)
-    assert "raised rights" in only_cause(look(place))
+    found = look(place)
+    assert "raised rights" in only_cause(found)
+    assert found.gaps[0].cure == f"sudo chmod u-s,g-s {place / 'bin' / 'bwrap'}"
+
+
+def test_one_program_in_two_directories_is_told_once(place: Path, tmp_path: Path) -> None:
+    copy(place, 0o4755)
+    (tmp_path / "same").symlink_to(place / "bin")
+    found = probe(
+        directories=(str(place / "bin"), str(tmp_path / "same")), trusted_owner=os.getuid()
+    )
+    (gap,) = found.gaps
+    assert gap.cause.count("raised rights") == 1
 
 
 @pytest.mark.parametrize("mode", [0o757, 0o775, 0o777])

@@ -81,7 +81,7 @@ def test_a_missing_policy_says_where_it_was_looked_for_and_names_near_ones(place
     assert error.exit_code is ExitCode.USAGE
     assert places.policy("filesytem") in error.message
     assert places.system_policy("filesytem") in error.message
-    assert "there is filesystem;" in error.hint
+    assert "did you mean 'filesystem'? policies here: filesystem." in error.hint
     assert "name: filesytem" in error.hint
 
 
@@ -138,3 +138,27 @@ def test_the_names_with_a_policy_are_listed(places: Places) -> None:
     write(places.system_policies, "a.yaml")
     write(places.system_policies, "b.yaml")
     assert policy_names(places) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["filesystem.yaml", "filesystem.yml"])
+def test_a_file_s_name_in_place_of_the_policy_s_is_told(places: Places, name: str) -> None:
+    write(places.policies, "filesystem.yaml")
+    with pytest.raises(UsageError) as caught:
+        find_policy(places, name)
+    assert caught.value.hint == "a policy is meant by its name: 'filesystem'"
+
+
+def test_a_policy_whose_file_has_another_ending_is_told(places: Places) -> None:
+    write(places.policies, "other.yaml")
+    Path(places.policies, "web.yml").write_text("name: web\n")
+    with pytest.raises(UsageError) as caught:
+        find_policy(places, "web")
+    assert "must end in .yaml: mv" in caught.value.hint
+
+
+def test_a_policy_behind_a_link_says_how_to_mend_it(places: Places) -> None:
+    write(places.policies, "real.yaml")
+    Path(places.policies, "linked.yaml").symlink_to(Path(places.policies, "real.yaml"))
+    with pytest.raises(FileError) as caught:
+        find_policy(places, "linked")
+    assert "cp --remove-destination" in caught.value.hint

@@ -20,7 +20,9 @@ def main(argv: list[str] | None = None) -> int:
 
             return run.main(arguments[1:])
         from mcp_jail.cli import commands
+        from mcp_jail.cli.out import print_anything
 
+        print_anything(sys.stdout)
         return commands.main(arguments)
     except JailError as error:
         _explain(error)
@@ -40,8 +42,12 @@ def _explain(error: JailError) -> None:
         from mcp_jail.config.problems import render_all
 
         lines.append(render_all(error.problems).rstrip())
-    where = f"{error.where}: " if error.where is not None and not lines else ""
-    lines.append(f"mcp-jail: error: {where}{error.message}")
+        count = len(error.problems)
+        found = "1 problem" if count == 1 else f"{count} problems"
+        lines.append(f"mcp-jail: error: {found} in '{error.problems[0].place.file}', above")
+    else:
+        where = f"{error.where}: " if error.where is not None else ""
+        lines.append(f"mcp-jail: error: {where}{error.message}")
     if error.hint:
         lines += [f"mcp-jail: hint: {hint}" for hint in error.hint.splitlines()]
     sys.stderr.write("\n".join(lines) + "\n")

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
+from mcp_jail.cli.entry_lines import ASK_TODAY
 from mcp_jail.cli.out import bullet, heading
 from mcp_jail.core import wire
 from mcp_jail.core.decide import Decision, ToolCall, decide, decide_prompt, decide_resource
@@ -50,6 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(_as_json(decision))
     else:
         _for_people(decision)
+        for name in _relative(arguments.arguments, decision):
+            bullet(
+                f"'{name}' is a relative path, which counts from where the server starts",
+                note="give the whole path, or write server.cwd into the policy",
+            )
     return ExitCode.OK if decision.verdict is Verdict.ALLOW else ExitCode.NEGATIVE
 
 
@@ -75,14 +81,27 @@ def _arguments(text: str) -> dict[str, Any]:
     message = wire.parse(line.replace(b"\n", b" "))
     if isinstance(message, wire.Request):
         return message.params
+    example = """e.g. '{"path": "/home/me/a.txt"}'"""
+    if not text.lstrip().startswith("{"):
+        raise UsageError(f"the arguments must be a JSON object, {example}")
     reason = message.reason if isinstance(message, wire.BadLine) else "not an object"
-    raise UsageError(
-        f"the arguments are not what a call can have: {reason}", hint="e.g. '{\"a\": 1}'"
-    )
+    raise UsageError(f"the arguments are not what a call can have: {reason}", hint=example)
+
+
+def _relative(text: str, decision: Decision) -> list[str]:
+    """The arguments that were refused for their place and do not say where that is."""
+    if " must lie under " not in decision.reason:
+        return []
+    given = _arguments(text)
+    return [
+        name
+        for name, value in given.items()
+        if isinstance(value, str) and not value.startswith("/") and f"'{name}'" in decision.reason
+    ]
 
 
 def _for_people(decision: Decision) -> None:
-    heading(decision.verdict.value)
+    heading(ASK_TODAY if decision.verdict is Verdict.ASK else decision.verdict.value)
     where = "" if decision.where is None else f" ({decision.where})"
     bullet(f"by {decision.rule}{where}")
     if decision.verdict is not Verdict.ALLOW:

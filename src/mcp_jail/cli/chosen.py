@@ -1,10 +1,15 @@
-"""The arguments that name a policy, shared by the commands that look at one."""
+"""The arguments that name a policy or count entries, shared by the commands that look at one."""
 
 from __future__ import annotations
 
 import argparse
+import os
 
-from mcp_jail.errors import UsageError
+from mcp_jail.config import load
+from mcp_jail.core.paths import expand_home
+from mcp_jail.errors import JailError, UsageError
+from mcp_jail.store.places import Places, home_folder
+from mcp_jail.store.policies import find_policy
 
 
 def add_policy_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,3 +25,27 @@ def policy_of(arguments: argparse.Namespace) -> tuple[str | None, str | None]:
     if (name is None) == (file is None):
         raise UsageError("give a policy's NAME or --policy FILE", hint="one of them, not both")
     return name, file
+
+
+def add_count(parser: argparse.ArgumentParser, default: int, what: str) -> None:
+    """Add -n N."""
+    parser.add_argument(
+        "-n", type=_count, default=default, metavar="N", help=f"the last N {what} ({default})"
+    )
+
+
+def audit_of(places: Places, name: str) -> str:
+    """Where a policy of this name puts its audit; the usual place if there is no good policy."""
+    usual = places.audit(name)
+    try:
+        file = find_policy(places, name)
+        path = load(file.text, file.path).policy.audit.path
+    except JailError:
+        return usual
+    return usual if path is None else expand_home(path, home_folder(os.environ)) or usual
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a number, at least 1, found '{text}'")
+    return int(text)

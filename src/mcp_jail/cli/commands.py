@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
         return ExitCode.OK
     name, *rest = arguments
     if name not in COMMANDS:
-        raise UsageError(f"unknown command {name!r}", hint=_nearest(name))
+        raise UsageError(f"unknown command '{name}'", hint=_nearest(name))
     module = import_module(f"mcp_jail.cli.{name}")
     parser = _Parser(
         usage=getattr(module, "USAGE", None),
@@ -51,8 +51,16 @@ def main(arguments: list[str]) -> int:
         allow_abbrev=False,
     )
     module.add_arguments(parser)
-    own, command = _cut(rest) if getattr(module, "TAKES_COMMAND", False) else (rest, ())
-    return int(module.run(parser.parse_args(own, argparse.Namespace(command=command))))
+    takes_command = getattr(module, "TAKES_COMMAND", False)
+    own, command = _cut(rest) if takes_command else (rest, ())
+    given, more = parser.parse_known_args(own, argparse.Namespace(command=command))
+    if more:
+        hint = f"see mcp-jail {name} --help"
+        if takes_command and not more[0].startswith("-"):
+            which = given.name or f"--policy {given.policy}"
+            hint = f"put -- before the server's command: mcp-jail {name} {which} -- {more[0]} ..."
+        raise UsageError(f"unexpected '{more[0]}'", hint=hint)
+    return int(module.run(given))
 
 
 def overview() -> str:

@@ -11,9 +11,10 @@ import sys
 
 import msgspec
 
-from mcp_jail.cli.out import bullet, heading
+from mcp_jail.cli.out import folded, heading
+from mcp_jail.demo.bubblewrap import install_command
 from mcp_jail.errors import ExitCode
-from mcp_jail.sandbox.probe import Host, probe
+from mcp_jail.sandbox.probe import INSTALL, Host, probe
 from mcp_jail.sandbox.trial import Trial, try_a_jail
 
 EXAMPLE = "  mcp-jail doctor"
@@ -38,15 +39,23 @@ def run(arguments: argparse.Namespace) -> int:
 def _for_people(host: Host, trial: Trial) -> None:
     heading("This machine")
     for fact in host.facts:
-        bullet(f"{fact.name}: {fact.value}", note=f"by {fact.found_by}")
+        folded(f"{fact.name}: {fact.value}", note=f"by {fact.found_by}")
     heading("A jail")
     if trial.works:
-        bullet(f"works: {trial.found}")
+        folded(f"works: {trial.found}")
         return
     for gap in host.gaps:
-        bullet(f"cannot be built: {gap.cause}", note=gap.cure)
+        folded(f"no jail can be built: {gap.cause}", note=_cure(host, gap.cure))
     if not host.gaps:
-        bullet(f"cannot be built: {trial.found}", note=trial.cure)
+        folded(f"no jail can be built: {trial.found}", note=trial.cure)
+
+
+def _cure(host: Host, cure: str) -> str:
+    """A gap's cure; the very command where this machine's package manager is known."""
+    command = install_command() if cure == INSTALL else None
+    if command is None:
+        return cure
+    return f"run: {command}" if host.uid == 0 else f"run: sudo {command}"
 
 
 def _as_json(host: Host, trial: Trial) -> str:

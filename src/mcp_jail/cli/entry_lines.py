@@ -14,22 +14,35 @@ from mcp_jail.core.audit import Kind, Record
 _SECOND = 1000
 _LAST = 253_402_300_799_999
 
+# What a verdict of `ask` is called as long as nobody can be asked.
+ASK_TODAY = "ask (today: denied)"
+
 _VERDICT_STYLES = {"deny": "red", "ask": "yellow", "allow": "green"}
 
 
-def entry_line(record: Record, *, name: str, width: int) -> Text:
-    """Time, kind, verdict, what it is about, and why; cut to `width` columns with `...`."""
-    line = Text(time_text(record.t), style="dim")
+# Columns of arguments below which a cut leaves nothing worth reading.
+_LEAST_TAIL = 8
+
+
+def entry_line(record: Record, *, name: str, width: int | None) -> Text:
+    """Time, kind, verdict, what it is about, why and by which rule; arguments last.
+
+    Where there is a `width`, the arguments are cut to it, and nothing else.
+    """
+    line = Text().append(time_text(record.t), style="dim")
     if name:
         line.append(f" {plain_text(name)}", style="bold")
     line.append(f" {record.kind.value:<6}", style="bold" if record.kind is Kind.START else "")
     verdict = plain_text(record.verdict) or ("error" if record.is_error else "")
     if verdict:
-        line.append(f" {verdict}", style=_VERDICT_STYLES.get(verdict, "red"))
+        shown = ASK_TODAY if verdict == "ask" else verdict
+        line.append(f" {shown}", style=_VERDICT_STYLES.get(verdict, "red"))
     for part in _parts(record):
         line.append(f" {plain_text(part)}")
-    line.truncate(width, overflow="ellipsis")
-    return line
+    tail = Text("".join(f" {plain_text(part)}" for part in _tail(record)))
+    if width is not None:
+        tail.truncate(max(width - line.cell_len, _LEAST_TAIL), overflow="ellipsis")
+    return line.append_text(tail)
 
 
 def time_text(milliseconds: int) -> str:
@@ -46,17 +59,21 @@ def plain_text(text: str) -> str:
 
 def _parts(record: Record) -> list[str]:
     parts = [record.name or record.method, record.reason]
-    if record.arguments is not None:
-        parts.append(_json(record.arguments))
     if record.kind is Kind.RESULT and record.size:
         parts.append(f"{record.size} bytes")
     if record.rule:
         parts.append(f"[{record.rule}{' ' if record.where else ''}{record.where}]")
-    if record.detail and record.kind is not Kind.START:
-        parts.append(_json(record.detail))
     if record.cut:
         parts.append(f"(cut from {record.cut} bytes)")
     return [part for part in parts if part]
+
+
+def _tail(record: Record) -> list[str]:
+    """What may be long and can be cut."""
+    tail = [_json(record.arguments)] if record.arguments is not None else []
+    if record.detail and record.kind is not Kind.START:
+        tail.append(_json(record.detail))
+    return tail
 
 
 def _json(value: Any) -> str:

@@ -1,9 +1,10 @@
 """`mcp-jail log`: the audit, to read and to check.
 
-Without a name, the last entries of every server. `--verify` checks that no entry was changed,
-removed or moved since it was written, run by run. Somebody who can write the file can also write
-all of it anew, and nothing in it would show that: `--anchor` prints a line to keep elsewhere, and
-`--verify --against ANCHOR` checks that the audit still holds what it held then.
+Without a name, the last entries of every server. A policy that has not been run yet has no entries,
+which is no error; a NAME with neither a policy nor an audit is one. `--verify` checks that no entry
+was changed, removed or moved since it was written, run by run. Somebody who can write the file can
+also write all of it anew, and nothing in it would show that: `--anchor` prints a line to keep
+elsewhere, and `--verify --against ANCHOR` checks that the audit still holds what it held then.
 """
 
 from __future__ import annotations
@@ -11,24 +12,25 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import NamedTuple
 
 import msgspec
 
+from mcp_jail.cli.chosen import add_count, audit_of
 from mcp_jail.cli.entry_lines import entry_line, plain_text, time_text
-from mcp_jail.cli.out import console
-from mcp_jail.config import load
+from mcp_jail.cli.out import console, counted, is_terminal
 from mcp_jail.core.audit import Anchor, Record
-from mcp_jail.core.paths import expand_home
 from mcp_jail.core.verify import Report, RunReport, RunState
-from mcp_jail.errors import AuditError, ExitCode, JailError, UsageError
+from mcp_jail.errors import AuditError, ExitCode, UsageError
 from mcp_jail.store.history import (
     anchor_holds,
     current_anchor,
     files_of,
-    last_records,
+    has_audit,
+    last_entries,
     verify_file,
 )
-from mcp_jail.store.places import Places, find_places, home_folder
+from mcp_jail.store.places import Places, find_places
 from mcp_jail.store.policies import find_policy
 
 EXAMPLE = """  mcp-jail log filesystem -n 50
@@ -48,7 +50,7 @@ _NO_WALL = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the name and the options."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="a policy's name (default: all)")
-    parser.add_argument("-n", type=_count, default=20, metavar="N", help="the last N entries (20)")
+    add_count(parser, 20, "entries")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--verify", action="store_true", help="check that nothing was changed")
     parser.add_argument("--anchor", action="store_true", help="print a line to keep elsewhere")
@@ -64,37 +66,25 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.anchor:
         return _print_anchors(audits)
     if arguments.verify:
-        return _verify(audits, arguments.against, as_json=arguments.json)
+        kept = None if arguments.against is None else _kept(arguments.against)
+        return _verify(audits, kept, as_json=arguments.json)
+    for name in list(audits):
+        if not has_audit(audits[name]):
+            find_policy(places, name)  # says so where there is no such policy either
+            del audits[name]
     return _print_entries(audits, arguments.n, as_json=arguments.json)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a number, found '{text}'")
-    return int(text)
 
 
 def _audits(places: Places, name: str | None) -> dict[str, str]:
     """The audit files asked for, by the name of their policy."""
     if name is not None:
-        return {name: _audit_path(places, name)}
+        return {name: audit_of(places, name)}
     try:
         files = os.listdir(places.state)
     except FileNotFoundError:
         files = []
     names = sorted(file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX))
     return {each: os.path.join(places.state, each + SUFFIX) for each in names}
-
-
-def _audit_path(places: Places, name: str) -> str:
-    """Where a policy of this name puts its audit; the usual place if there is no good policy."""
-    usual = places.audit(name)
-    try:
-        file = find_policy(places, name)
-        path = load(file.text, file.path).policy.audit.path
-    except JailError:
-        return usual
-    return usual if path is None else expand_home(path, home_folder(os.environ)) or usual
 
 
 def _print_anchors(audits: dict[str, str]) -> int:
@@ -106,20 +96,23 @@ def _print_anchors(audits: dict[str, str]) -> int:
 
 
 def _print_entries(audits: dict[str, str], count: int, *, as_json: bool) -> int:
-    found = [
-        (record.t, at, name, record)
-        for name, path in audits.items()
-        for at, record in enumerate(last_records(path, count))
-    ]
+    found = []
+    for name, path in audits.items():
+        records, skipped = last_entries(path, count)
+        found += [(record.t, at, name, record) for at, record in enumerate(records)]
+        if skipped:
+            lines = counted(skipped, "line is no entry", "lines are no entries")
+            sys.stderr.write(f"mcp-jail: warning: {lines}; see mcp-jail log {name} --verify\n")
     found.sort(key=lambda each: each[:3])
-    shown = found[-count:] if count else []
+    shown = found[-count:]
     if as_json:
         for _, _, name, record in shown:
             sys.stdout.write(_as_json(name, record))
         return ExitCode.OK
     out = console()
     for _, _, name, record in shown:
-        line = entry_line(record, name=name if len(audits) > 1 else "", width=out.width)
+        width = out.width if is_terminal() else None
+        line = entry_line(record, name=name if len(audits) > 1 else "", width=width)
         out.print(line, soft_wrap=True)
     if not shown:
         out.print("no entries yet")
@@ -131,7 +124,7 @@ def _as_json(name: str, record: Record) -> str:
     return msgspec.json.encode(fields).decode() + "\n"
 
 
-def _verify(audits: dict[str, str], against: str | None, *, as_json: bool) -> int:
+def _verify(audits: dict[str, str], against: Kept | None, *, as_json: bool) -> int:
     codes = {_verify_one(name, path, against, as_json=as_json) for name, path in audits.items()}
     if not as_json:
         console().print(_NO_WALL, style="dim")
@@ -141,7 +134,7 @@ def _verify(audits: dict[str, str], against: str | None, *, as_json: bool) -> in
     return ExitCode.OK
 
 
-def _verify_one(name: str, path: str, against: str | None, *, as_json: bool) -> ExitCode:
+def _verify_one(name: str, path: str, against: Kept | None, *, as_json: bool) -> ExitCode:
     """Check one audit, so that one that cannot be read does not hide the others."""
     broken = False
     try:
@@ -162,12 +155,13 @@ def _verify_one(name: str, path: str, against: str | None, *, as_json: bool) -> 
 
 def _print_report(file: str, report: Report) -> None:
     out = console()
-    runs, entries = len(report.runs), report.entries
-    out.print(f"{plain_text(file)}: {entries} entries of {runs} runs", soft_wrap=True)
+    entries = counted(report.entries, "entry", "entries")
+    runs = counted(len(report.runs), "run", "runs")
+    out.print(f"{plain_text(file)}: {entries} of {runs}", soft_wrap=True)
     whole = [each for each in report.runs if each.state is RunState.OK]
     hidden = {each.run for each in whole[:-MAX_WHOLE_RUNS]}
     if hidden:
-        out.print(f"  ok      {len(hidden)} earlier runs")
+        out.print(f"  ok      {counted(len(hidden), 'earlier run', 'earlier runs')}")
     for each in report.runs:
         if each.run not in hidden:
             out.print(f"  {each.state.value:<7} {_run_text(each)}", soft_wrap=True)
@@ -179,7 +173,8 @@ def _print_report(file: str, report: Report) -> None:
 
 
 def _run_text(run: RunReport) -> str:
-    text = f"run {plain_text(run.run)} of {time_text(run.started)}, {run.entries} entries"
+    entries = counted(run.entries, "entry", "entries")
+    text = f"run {plain_text(run.run)} of {time_text(run.started)}, {entries}"
     if run.first_break is not None:
         return f"{text}: line {run.first_break.line} is not as it was written"
     if run.state is RunState.OPEN:
@@ -195,19 +190,31 @@ def _report_as_json(name: str, file: str, report: Report) -> None:
     sys.stdout.write(msgspec.json.encode(fields).decode() + "\n")
 
 
-def _holds(path: str, against: str, *, as_json: bool) -> bool:
-    """Whether any file of the audit still holds a kept anchor (files get numbers as they grow)."""
+class Kept(NamedTuple):
+    """An anchor that was kept elsewhere: its line as it was given, and what it says."""
+
+    line: str
+    anchor: Anchor
+
+
+def _kept(line: str) -> Kept:
+    """The anchor of a line; UsageError for any other text."""
     try:
-        _, _, offset, digest = against.split()
-        anchor = Anchor(int(offset), "" if digest == "-" else digest)
+        _, _, offset, digest = line.split()
+        return Kept(line, Anchor(int(offset), "" if digest == "-" else digest))
     except ValueError:
         raise UsageError(
-            f"this is no anchor: '{plain_text(against)}'",
+            f"this is no anchor: '{plain_text(line)}'",
             hint="expected the whole line that --anchor printed",
         ) from None
-    holds = anchor.offset == 0 or any(anchor_holds(file, anchor) for file in files_of(path))
+
+
+def _holds(path: str, kept: Kept, *, as_json: bool) -> bool:
+    """Whether any file of the audit still holds a kept anchor (files get numbers as they grow)."""
+    holds = kept.anchor.offset == 0 or any(anchor_holds(f, kept.anchor) for f in files_of(path))
     if as_json:
-        sys.stdout.write(msgspec.json.encode({"against": against, "holds": holds}).decode() + "\n")
+        told = {"against": kept.line, "holds": holds}
+        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
     else:
         says = "the audit still holds what the anchor says" if holds else "NOT what the anchor says"
         console().print(f"  {'ok' if holds else 'broken':<7} {says}", soft_wrap=True)

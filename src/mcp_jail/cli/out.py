@@ -1,27 +1,41 @@
-"""What commands print for people: headings, bullets, tables; colour only on a terminal.
+"""What commands print for people: headings, bullets, rows; colour only on a terminal.
 
 Programs get `--json` from the commands themselves. Text of a server is made inert before it comes
-here.
+here. Words are never broken, so that a path can be copied; a line that is one long word is long.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
+from textwrap import wrap
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 # Columns where the output is no terminal: what fits a mail or a ticket.
 PLAIN_WIDTH = 80
 
+# Columns below which folding would leave a word a line; what is narrower folds by itself.
+MIN_WIDTH = 40
+
+
+def print_anything(stream: object) -> None:
+    """Let a stream replace what its encoding has no character for, instead of failing."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="replace")
+
 
 def console() -> Console:
     """A console on stdout that never reads markup, emoji or links out of what it prints."""
-    width = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", PLAIN_WIDTH))
-    return Console(markup=False, emoji=False, highlight=False, width=width)
+    return Console(markup=False, emoji=False, highlight=False, width=_width())
+
+
+def is_terminal() -> bool:
+    """Whether a person looks at stdout as it comes."""
+    return sys.stdout.isatty()
 
 
 def heading(text: str) -> None:
@@ -32,18 +46,58 @@ def heading(text: str) -> None:
 
 
 def bullet(text: str, *, note: str = "") -> None:
-    """A line of a list, and what there is to add to it in a line below."""
+    """A line of a list, and what there is to add to it in a line below; neither is folded."""
     out = console()
     out.print(Text(f"  {text}"), soft_wrap=True)
     if note:
         out.print(Text(f"    {note}", style="dim"), soft_wrap=True)
 
 
-def table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """A table without lines; long cells fold instead of being cut."""
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(any(columns)))
-    for column in columns:
-        grid.add_column(column, overflow="fold", header_style="bold")
-    for row in rows:
-        grid.add_row(*(Text(cell) for cell in row))
-    console().print(grid)
+def folded(text: str, *, note: str = "") -> None:
+    """A bullet whose text is folded between words."""
+    out = console()
+    for line in _lines(text, out.width, "  "):
+        out.print(Text(line), soft_wrap=True)
+    for line in _lines(note, out.width, "    "):
+        out.print(Text(line, style="dim"), soft_wrap=True)
+
+
+def rows(table: Sequence[tuple[str, ...]]) -> None:
+    """Columns as wide as their cells; the last one is folded, its later lines are notes."""
+    out = console()
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)][:-1] if table else []
+    for *first, last in table:
+        head = "".join(f"{cell:<{width}}  " for cell, width in zip(first, widths, strict=True))
+        main, *more = last.split("\n")
+        for number, line in enumerate(_lines(main, out.width, " " * len(head), deeper="  ")):
+            out.print(Text(head + line[len(head) :] if number == 0 else line), soft_wrap=True)
+        for text in more:
+            for line in _lines(text, out.width, " " * len(head), deeper="  "):
+                out.print(Text(line, style="dim"), soft_wrap=True)
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number with its noun."""
+    return f"{number} {one if number == 1 else many}"
+
+
+def _lines(text: str, width: int, indent: str, *, deeper: str = "") -> list[str]:
+    space = max(width, len(indent) + MIN_WIDTH)
+    return wrap(
+        text.lstrip(),
+        space,
+        initial_indent=indent + (" " * (len(text) - len(text.lstrip()))),
+        subsequent_indent=indent + deeper,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _width() -> int | None:
+    """COLUMNS where it is a width; else the terminal's own (None) or the plain one."""
+    text = os.environ.get("COLUMNS", "")
+    if text.isdecimal() and int(text) > 0:
+        return max(int(text), MIN_WIDTH)
+    if not is_terminal():
+        return PLAIN_WIDTH
+    return max(os.get_terminal_size(sys.stdout.fileno()).columns, MIN_WIDTH)

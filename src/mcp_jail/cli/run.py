@@ -31,6 +31,11 @@ Example, as an entry of a client's configuration:
   "args": ["run", "filesystem", "--", "mcp-server-filesystem", "/home/me/projects"]
 """
 
+IN_A_TERMINAL = (
+    "mcp-jail: this waits for an MCP client; let yours start it (mcp-jail run --help has an "
+    "entry), end it with Ctrl-D\n"
+)
+
 
 def main(arguments: list[str]) -> int:
     """Run one server; returns when client or server have closed."""
@@ -39,6 +44,8 @@ def main(arguments: list[str]) -> int:
         return ExitCode.OK
     name, policy_file, command = parse(arguments)
     _restart_without_loader_variables()
+    if os.isatty(0):
+        sys.stderr.write(IN_A_TERMINAL)
     client = _take_the_wire()
     from mcp_jail.proxy.prepare import prepare
     from mcp_jail.sandbox.launch import launch
@@ -69,9 +76,15 @@ def parse(arguments: list[str]) -> tuple[str | None, str | None, tuple[str, ...]
             return None, word.removeprefix("--policy="), tuple(command)
         case [name] if not name.startswith("-"):
             return name, None, tuple(command)
+        case ["--policy", file, word, *_]:
+            raise UsageError(
+                f"unexpected '{word}' after --policy FILE",
+                hint="--policy FILE stands in place of a NAME; before the server's command comes "
+                f"--: mcp-jail run --policy {file} -- {word} ...",
+            )
         case [name, word, *_] if not name.startswith("-"):
             raise UsageError(
-                f"unexpected {word!r} after the policy's name",
+                f"unexpected '{word}' after the policy's name",
                 hint=f"put -- before the server's command: mcp-jail run {name} -- {word} ...",
             )
     raise UsageError("run needs a policy's NAME or --policy FILE", hint="see mcp-jail run --help")

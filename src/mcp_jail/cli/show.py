@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
-from mcp_jail.cli.out import bullet, heading, table
-from mcp_jail.config.later import not_yet
+from mcp_jail.cli.out import folded, heading, rows
+from mcp_jail.config.later import idle_defaults, not_yet
+from mcp_jail.core.decide import ASK_MEANS
 from mcp_jail.core.policy import Constraint, ToolRule, Verdict
 from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.core.spec import Mount, MountKind, Plan
@@ -34,23 +35,22 @@ SYSTEM = (
     *("/nix", "/gnu"),
 )
 
-# What each wall holds. The kernel's column is true of every server; the proxy's of what is said.
-WALLS = (
-    ("files outside the table above do not exist", "which tools may be called"),
-    ("read only is read only", "with which arguments, where a rule says so"),
-    (
-        "no network, no name look-ups, no sockets of the host",
-        "which resources and prompts are read",
-    ),
-    (
-        "no process, memory or terminal of yours",
-        "sampling, elicitation: refused; roots: the policy's",
-    ),
-    ("only the environment named above", "what is no clean message of the protocol"),
-    (
-        "no new rights, no kernel interfaces beyond a list",
-        "a record of every call before it is made",
-    ),
+# What each wall holds. The kernel's is true of every server; the proxy's of what is said.
+KERNEL = (
+    "files that are not named above do not exist",
+    "read only is read only",
+    "no network, no name look-ups, no sockets of the host",
+    "no process, memory or terminal of yours",
+    "only the environment named above",
+    "no new rights, no kernel interfaces beyond a list",
+)
+PROXY = (
+    "which tools may be called",
+    "with which arguments, where a rule says so",
+    "which resources and prompts are read",
+    "sampling, elicitation: refused; roots: the policy's",
+    "what is no clean message of the protocol",
+    "a record of every call before it is made",
 )
 
 _ORDER = (
@@ -87,29 +87,39 @@ def for_people(prepared: Prepared, *, everything: bool = False) -> None:
     """The whole page; with `everything`, each mount of the system too."""
     plan, policy = prepared.plan, prepared.policy
     heading(policy.name)
-    is_stand_in = prepared.spec.command == STAND_IN
-    rows = [
-        ("policy", f"{prepared.judged.file.path} ({prepared.judged.file.kind.value})"),
-        ("command", "given by the client" if is_stand_in else " ".join(plan.command)),
-        ("directory", plan.cwd),
-        ("network", "none: no interface but the jail's own loopback, no name look-ups"),
-        ("environment", ", ".join(sorted(plan.env))),
-        ("audit", f"{prepared.audit} (arguments {policy.audit.arguments.value})"),
-    ]
-    table(("", ""), rows)
+    command = "given by the client; add -- COMMAND to see what it brings"
+    rows(
+        [
+            ("policy", f"{prepared.judged.file.path} ({prepared.judged.file.kind.value})"),
+            ("command", command if _is_stand_in(prepared) else " ".join(plan.command)),
+            ("directory", plan.cwd),
+            ("network", "none: no interface but the jail's own loopback, no name look-ups"),
+            ("environment", ", ".join(sorted(plan.env))),
+            ("audit", f"{prepared.audit} (arguments {policy.audit.arguments.value})"),
+        ]
+    )
     heading("What it sees of yours")
     yours, system = _divided(plan)
-    table(("", "path", "why"), [_mount(mount) for mount in yours])
+    rows([_mount(mount) for mount in yours])
     heading("What it sees of the system")
     if everything:
-        table(("", "path", "why"), [_mount(mount) for mount in system])
+        rows([_mount(mount) for mount in system])
     else:
-        bullet(_summary(system), note="mcp-jail show --all names each, with its reason")
-    heading("What it may be told to do")
-    table(("", "", "line"), _rules(prepared))
-    heading("Which wall holds what")
-    table(("the kernel holds", "the proxy holds"), list(WALLS))
+        folded(_summary(system), note="mcp-jail show --all names each, with its reason")
+    heading("What it may be told to do (with the policy's line)")
+    rows(_rules(prepared))
+    heading("What the kernel holds, against the server itself")
+    for promise in KERNEL:
+        folded(promise)
+    heading("What the proxy holds, of all that is said to the server")
+    for promise in PROXY:
+        folded(promise)
     _warnings(prepared)
+
+
+def _is_stand_in(prepared: Prepared) -> bool:
+    """Whether the command is none but ours, in place of the client's."""
+    return prepared.spec.command == STAND_IN
 
 
 def as_json(prepared: Prepared) -> str:
@@ -119,7 +129,7 @@ def as_json(prepared: Prepared) -> str:
         "name": prepared.policy.name,
         "policy": prepared.judged.file.path,
         "policy_kind": prepared.judged.file.kind.value,
-        "command": list(plan.command),
+        "command": None if _is_stand_in(prepared) else list(plan.command),
         "cwd": plan.cwd,
         "network": "none",
         "env": sorted(plan.env),
@@ -155,33 +165,33 @@ def _summary(system: list[Mount]) -> str:
     return f"{', '.join(sorted(trees))}, and {files} places in them"
 
 
-def _mount(mount: Mount) -> tuple[str, str, str]:
+def _mount(mount: Mount) -> tuple[str, str]:
     is_elsewhere = mount.source is not None and mount.source != mount.destination
     path = f"{mount.destination} -> {mount.source}" if is_elsewhere else mount.destination
-    return mount.kind.value, path, mount.why
+    return mount.kind.value, f"{path}\n  {mount.why}"
 
 
 def _rules(prepared: Prepared) -> list[tuple[str, str, str]]:
     policy, places = prepared.policy, prepared.judged.places
-    rows: list[tuple[str, str, str]] = []
+    table: list[tuple[str, str, str]] = []
     for kind in ("tools", "resources", "prompts"):
         section = getattr(policy, kind)
         for key, rule in section.rules.items():
             path = (kind, "rules", key)
-            rows.append((_verdict(rule), f"{kind[:-1]} {key}", _where(places, path)))
+            table.append((_verdict(rule), _where(places, path), f"{kind[:-1]} {key}"))
             if isinstance(rule, ToolRule):
-                rows += [
+                table += [
                     (
                         "",
-                        f"  {name}: {_constraint(constraint)}",
                         _where(places, (*path, "args", name)),
+                        f"  {name}: {_constraint(constraint)}",
                     )
                     for name, constraint in rule.args.items()
                 ]
-        rows.append(
-            (section.default.value, f"any other {kind[:-1]}", _where(places, (kind, "default")))
+        table.append(
+            (section.default.value, _where(places, (kind, "default")), f"any other {kind[:-1]}")
         )
-    return rows
+    return table
 
 
 def _verdict(rule: Verdict | ToolRule) -> str:
@@ -195,30 +205,32 @@ def _verdict(rule: Verdict | ToolRule) -> str:
 def _constraint(constraint: Constraint) -> str:
     written = msgspec.to_builtins(constraint)
     defaults = {"required": True}
-    return ", ".join(
+    said = ", ".join(
         f"{key} {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
         for key, value in written.items()
         if defaults.get(key) != value
     )
+    return said or "anything"
 
 
 def _where(places: dict[KeyPath, Place], path: KeyPath) -> str:
     """The line of the policy file, which is named at the top of the page."""
-    return str(places[path].line) if path in places else "default"
+    return f"line {places[path].line}" if path in places else "default"
 
 
 def _warnings(prepared: Prepared) -> None:
     if prepared.lints:
         heading("Worth a look")
         for lint in prepared.lints:
-            bullet(
+            folded(
                 str(lint.place) + ": " + lint.message if lint.place else lint.message,
                 note=lint.hint,
             )
-    heading("Not enforced yet, whatever their defaults say")
-    bullet(", ".join(line.removeprefix("not yet: ").partition(" ")[0] for line in not_yet()))
-    bullet("an `ask` is a denial: nobody can be asked yet")
+    heading("Values not there yet (a policy that asks for them is refused)")
+    folded("; ".join(not_yet()))
+    folded(f"The defaults of {', '.join(idle_defaults())} hold nothing yet.")
+    folded(f"'ask' {ASK_MEANS}.")
     if prepared.plan.gaps:
         heading("What this machine cannot keep; the server will not be started")
         for gap in prepared.plan.gaps:
-            bullet(f"{gap.promise}: {gap.cause}", note=gap.cure)
+            folded(f"{gap.promise}: {gap.cause}", note=gap.cure)

@@ -16,7 +16,7 @@ from mcp_jail.errors import ExitCode, UsageError
 from mcp_jail.proxy.stderr import clean
 from mcp_jail.store.files import read_private
 from mcp_jail.store.places import find_places
-from mcp_jail.store.policies import MAX_POLICY_BYTES
+from mcp_jail.store.policies import MAX_POLICY_BYTES, PolicyKind, kind_of, no_such_file
 from mcp_jail.store.trust import trust, withdraw_trust
 
 EXAMPLE = "  mcp-jail trust ./mcp-jail.yaml"
@@ -37,10 +37,13 @@ def run(arguments: argparse.Namespace) -> int:
         was = withdraw_trust(places, path)
         sys.stdout.write(f"{path} is {'no longer' if was else 'not'} trusted\n")
         return ExitCode.OK if was else ExitCode.NEGATIVE
+    if kind_of(places, path) is not PolicyKind.TRUSTED:
+        sys.stdout.write(f"not needed: {path} is in a directory of mcp-jail's own policies\n")
+        return ExitCode.OK
     try:
         content = read_private(path, limit=MAX_POLICY_BYTES)
     except FileNotFoundError:
-        raise UsageError(f"there is no policy file '{path}'") from None
+        raise no_such_file(places, path) from None
     load(content, path)  # what cannot be used need not be trusted
     if not arguments.yes and not _agreed(path, content):
         sys.stdout.write("not trusted\n")

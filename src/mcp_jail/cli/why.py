@@ -1,23 +1,30 @@
 """`mcp-jail why NAME`: the last denials of a server, each with the policy line that made it.
 
-Shows what was asked for, what did not hold, and the line of the policy as it stands now. Whether
-the same call would be allowed after a change, `mcp-jail check` tells.
+Shows what was asked for, what did not hold, and the line of the policy as it stands now. It needs
+no more than the audit: the server may have been started with --policy FILE, and the file be gone.
+Whether the same call would be allowed after a change, `mcp-jail check` tells.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 import msgspec
 
+from mcp_jail.cli.chosen import add_count, add_policy_arguments, audit_of, policy_of
 from mcp_jail.cli.entry_lines import plain_text, time_text
 from mcp_jail.cli.out import bullet, heading
 from mcp_jail.core.audit import Kind, Record
+from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Verdict
-from mcp_jail.errors import ExitCode
-from mcp_jail.proxy.prepare import Judged, audit_path, judge
-from mcp_jail.store.history import last_records
+from mcp_jail.errors import ExitCode, JailError
+from mcp_jail.proxy.prepare import audit_path, judge
+from mcp_jail.store.files import read_plain
+from mcp_jail.store.history import has_audit, last_records
+from mcp_jail.store.places import find_places, home_folder
+from mcp_jail.store.policies import MAX_POLICY_BYTES, find_policy
 
 EXAMPLE = "  mcp-jail why filesystem -n 3"
 
@@ -26,50 +33,72 @@ LOOKED_THROUGH = 20_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the name and how many."""
-    parser.add_argument("name", metavar="NAME", help="the policy's name")
-    parser.add_argument("-n", type=int, default=5, metavar="N", help="the last N denials (5)")
+    """Add what names a policy and how many."""
+    add_policy_arguments(parser)
+    add_count(parser, 5, "denials")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the denials, the newest last; 1 when there are none."""
-    judged = judge(name=arguments.name, policy_file=None)
-    denials = [
-        each for each in last_records(audit_path(judged), LOOKED_THROUGH) if _is_denial(each)
-    ]
-    shown = denials[-arguments.n :] if arguments.n > 0 else []
+    records = _records(*policy_of(arguments))
+    shown = [each for each in records if _is_denial(each)][-arguments.n :]
     for record in shown:
         if arguments.json:
             sys.stdout.write(msgspec.json.encode(record).decode() + "\n")
         else:
-            _for_people(record, judged)
+            _for_people(record)
     if not shown and not arguments.json:
-        bullet("nothing was denied in what the audit holds")
+        bullet("nothing was denied in what the audit holds" if records else "no entries yet")
     return ExitCode.OK if shown else ExitCode.NEGATIVE
+
+
+def _records(name: str | None, file: str | None) -> list[Record]:
+    """The last entries; UsageError for a name that has neither an audit nor a policy."""
+    places = find_places()
+    if name is None:
+        audit = audit_path(judge(name=None, policy_file=file))
+    else:
+        audit = audit_of(places, name)
+    if has_audit(audit):
+        return last_records(audit, LOOKED_THROUGH)
+    if name is not None:
+        find_policy(places, name)
+    return []
 
 
 def _is_denial(record: Record) -> bool:
     return record.kind is Kind.CALL and record.verdict != Verdict.ALLOW.value
 
 
-def _for_people(record: Record, judged: Judged) -> None:
+def _for_people(record: Record) -> None:
     heading(f"{time_text(record.t)}  {plain_text(record.method)} {plain_text(record.name)}")
     if record.arguments:
         bullet(f"with {plain_text(msgspec.json.encode(record.arguments).decode())}")
-    if record.verdict == Verdict.ASK.value:
-        bullet("a person would have to approve it, and nobody can be asked yet")
-    else:
-        bullet(plain_text(record.reason))
-    bullet(f"by {plain_text(record.rule)}", note=_source(record, judged))
+    bullet(plain_text(record.reason))
+    bullet(f"by {plain_text(record.rule)}", note=_source(record))
 
 
-def _source(record: Record, judged: Judged) -> str:
+def _source(record: Record) -> str:
     """The policy line that the entry names, as the file has it now."""
     if not record.where:
         return "the default of mcp-jail; the policy does not say otherwise"
-    lines = judged.file.text.splitlines()
-    number = record.where.rsplit(":", 2)[-2] if record.where.count(":") > 1 else ""
-    if not number.isdecimal() or not 0 < int(number) <= len(lines):
-        return f"{record.where} (the file has changed since)"
-    return f"{record.where}: {plain_text(lines[int(number) - 1].strip())}"
+    where = plain_text(record.where)
+    file, number, _ = (*record.where.rsplit(":", 2), "", "")[:3]
+    lines = _lines_of(file)
+    if lines is None or not number.isdecimal():
+        return where
+    if not 0 < int(number) <= len(lines):
+        return f"{where} (the file has changed since)"
+    return f"{where}: {plain_text(lines[int(number) - 1].strip())}"
+
+
+def _lines_of(file: str) -> list[str] | None:
+    """The lines of a policy as an entry names it; None where it cannot be read from here."""
+    path = expand_home(file, home_folder(os.environ))
+    if path is None:
+        return None
+    try:
+        return read_plain(path, limit=MAX_POLICY_BYTES).decode(errors="replace").splitlines()
+    except (OSError, JailError):
+        return None

@@ -112,7 +112,7 @@ class Reader:
 
     def _list(self, kind: Any, node: Node, key: str) -> Any:
         if not isinstance(node, Sequence):
-            return self._wrong(node, key, "a list", _as_list(node))
+            return self._wrong(node, key, "a list", _as_list(node, key))
         values = [self.read(kind, item, key) for item in node.items]
         return tuple(value for value in values if value is not UNREADABLE)
 
@@ -265,9 +265,11 @@ def _word_of(node: Node) -> str:
             return "something else"
 
 
-def _as_list(node: Node) -> str:
+def _as_list(node: Node, key: str) -> str:
     if isinstance(node, Scalar) and node.text and " " not in node.text:
         return f"write [{node.text}]"
+    if isinstance(node, Scalar) and key == "command":
+        return f"write program and arguments apart: [{', '.join(node.text.split())}]"
     return "a list is written [first, second]"
 
 

@@ -7,6 +7,8 @@ is refused. When a part lands, its lines go.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -48,8 +50,28 @@ def refuse_later(policy: Policy, places: Mapping[KeyPath, Place], problems: Prob
 
 
 def not_yet() -> tuple[str, ...]:
-    """The keys that are not enforced yet, a line each, for `show`."""
-    return tuple(f"not yet: {'.'.join(later.key)} ({later.part})" for later in LATER)
+    """What a policy may not ask for yet: keys, or `key: values` where some values are there."""
+    return tuple(_missing_of(later) for later in LATER)
+
+
+def idle_defaults() -> tuple[str, ...]:
+    """The keys whose default asks for something that nobody holds yet."""
+    plain = Policy(name="any")
+    values = ((later, _value_at(plain, later.key)) for later in LATER)
+    return tuple(
+        ".".join(later.key)
+        for later, value in values
+        if not isinstance(value, _Nothing | NoneType) and not later.is_inert(value)
+    )
+
+
+def _missing_of(later: Later) -> str:
+    key = ".".join(later.key)
+    default = _value_at(Policy(name="any"), later.key)
+    if not isinstance(default, Enum):
+        return key
+    values = [str(member.value) for member in type(default) if not later.is_inert(member)]
+    return f"{key}: {', '.join(values)}"
 
 
 def _is(*values: Any) -> Callable[[Any], bool]:

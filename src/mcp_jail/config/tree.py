@@ -65,7 +65,7 @@ def parse(text: str, problems: Problems) -> Mapping | None:
     except yaml.MarkedYAMLError as error:
         place = _place_of(error.problem_mark or error.context_mark, problems)
         words = "; ".join(part for part in (error.problem, error.context) if part)
-        problems.add(place, f"not YAML: {words}", _hint_of(error))
+        problems.add(place, f"not YAML: {words}", _hint_of(error, text))
         return None
     return _top(builder.top, problems)
 
@@ -181,15 +181,26 @@ def _top(node: Node | None, problems: Problems) -> Mapping | None:
     return None
 
 
-def _hint_of(error: yaml.MarkedYAMLError) -> str:
+def _hint_of(error: yaml.MarkedYAMLError, text: str) -> str:
     problem, context = error.problem or "", error.context or ""
     if "alias" in context:
         return _QUOTE_STAR
-    if "\\t" in problem or "'\t'" in problem:
+    if _has_tabs(text, error.problem_mark) or _has_tabs(text, error.context_mark):
         return "indent with spaces, not with tabs"
+    if "flow" in context and error.context_mark is not None:
+        bracket = "[" if "sequence" in context else "{"
+        line = error.context_mark.line + 1
+        return f"the '{bracket}' of line {line} is not closed before this"
     if "mapping values are not allowed" in problem:
         return "put a text that holds ': ' into quotes"
     return ""
+
+
+def _has_tabs(text: str, mark: Any) -> bool:
+    """Whether the line at a mark is indented with tabs, which libyaml does not say."""
+    lines = text.split("\n")
+    line = lines[mark.line] if mark and mark.line < len(lines) else ""
+    return "\t" in line[: len(line) - len(line.lstrip())]
 
 
 def _place_of(mark: Any, problems: Problems) -> Place:

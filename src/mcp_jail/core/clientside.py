@@ -109,8 +109,21 @@ class ClientSide:
         return [
             Record(entry),
             ToClient(replies.refusal(request, treatment, decision)),
-            Tell(replies.told_to_person(request.method, subject.name, decision)),
+            Tell(
+                replies.told_to_person(
+                    request.method,
+                    subject.name,
+                    decision,
+                    is_listed=self._is_listed(treatment, subject.name),
+                )
+            ),
         ]
+
+    def _is_listed(self, treatment: Treatment, name: str) -> bool:
+        """Whether the server has a tool of this name, as far as is known."""
+        return (
+            treatment is not Treatment.CALL_TOOL or self.declared is None or name in self.declared
+        )
 
     def _decide(self, treatment: Treatment, subject: replies.Subject) -> decide.Decision:
         if treatment is Treatment.CALL_TOOL:

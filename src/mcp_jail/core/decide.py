@@ -136,9 +136,12 @@ def _plain(verdict: Verdict, path: KeyPath, book: Rulebook, reason: str = "") ->
     return Decision(verdict, _dotted(path), book.places.get(path), reason or _REASONS[verdict])
 
 
+# What `ask` comes to today; the same words wherever it is told.
+ASK_MEANS = "needs a person's approval; nobody can be asked yet, so it is denied"
+
 _REASONS = {
     Verdict.ALLOW: "allowed by the policy",
-    Verdict.ASK: "a person has to approve it",
+    Verdict.ASK: ASK_MEANS,
     Verdict.DENY: "not allowed by the policy",
 }
 

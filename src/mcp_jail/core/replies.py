@@ -82,20 +82,40 @@ def refusal(request: Request, treatment: Treatment, decision: decide.Decision) -
 
 def refusal_text(decision: decide.Decision) -> str:
     """The words of a refusal: what did not hold, never how to widen it."""
-    if decision.verdict is Verdict.ASK:
-        return (
-            "denied by the user's policy: this call needs the user's approval, and there is "
-            "nobody to ask in this session"
-        )
     return f"denied by the user's policy: {decision.reason}"
 
 
-def told_to_person(method: str, name: str, decision: decide.Decision) -> str:
-    """The line on the error stream about a denied call, with the place and the way to change it."""
-    where = f" ({decision.where})" if decision.where is not None else ""
-    hint = f"; {decision.hint}" if decision.hint else ""
-    word = "nobody to ask" if decision.verdict is Verdict.ASK else decision.reason
-    return f"denied {method} {name!r}: {word} by {decision.rule}{where}{hint}"
+# What a call is about, where it is no tool.
+_NOUNS = {
+    "resources/read": "resource ",
+    "resources/subscribe": "resource ",
+    "prompts/get": "prompt ",
+}
+
+
+def told_to_person(
+    method: str, name: str, decision: decide.Decision, *, is_listed: bool = True
+) -> str:
+    """The line on the error stream about a denied call: what did not hold, and the policy's line.
+
+    Only where no rule names the call, and the server has it, the way to allow it comes too.
+    """
+    told = f"denied {_NOUNS.get(method, '')}{_short(name)}: {decision.reason}"
+    where = decision.where or f"{decision.rule}, not written in the policy"
+    if not is_listed:
+        return f"{told} ({where}); the server has listed no tool of this name"
+    hint = f"; {decision.hint}" if decision.rule.endswith(".default") and decision.hint else ""
+    return f"{told} ({where}){hint}"
+
+
+def _short(name: str) -> str:
+    """A name of the client's or the model's, quoted where it is more than one plain word."""
+    shown = name[:200]
+    return shown if shown.isprintable() and shown and not _SPECIAL & {*shown} else repr(shown)
+
+
+# What would let a name pass for words of ours.
+_SPECIAL = frozenset(" ;()'\"")
 
 
 def result_entry(

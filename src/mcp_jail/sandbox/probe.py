@@ -106,37 +106,44 @@ def _account(uid: int) -> tuple[str, str]:
 def _find_bwrap(
     directories: tuple[str, ...], owner: int
 ) -> tuple[str | None, tuple[int, int, int] | None, Gap | None]:
-    causes: list[str] = []
+    refused: dict[tuple[int, int], tuple[str, str]] = {}  # /bin is /usr/bin on most systems
     for directory in directories:
         path = os.path.join(directory, "bwrap")
-        cause = _untrusted(path, owner)
-        if cause is None:
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        fault = _untrusted(path, status, owner)
+        if fault is None:
             version = bwrap_version(path)
             if version is not None and version >= BWRAP_OLDEST:
                 return path, version, None
             cause = f"'{path}' has version {_dotted(version)}, needed is {_dotted(BWRAP_OLDEST)}"
-        if cause and cause not in causes:
-            causes.append(cause)
+            fault = (cause, f"{INSTALL}, or build 0.8.0 or later into /usr/local/bin")
+        refused.setdefault((status.st_dev, status.st_ino), fault)
+    causes, cures = zip(*refused.values(), strict=True) if refused else ((), ())
     cause = "; ".join(causes) or f"no bwrap in {', '.join(directories)}"
-    return None, None, Gap(promise="a jail around the server", cause=cause, cure=INSTALL)
+    cure = "; or ".join(dict.fromkeys(cures)) or INSTALL
+    return None, None, Gap(promise="a jail around the server", cause=cause, cure=cure)
 
 
-def _untrusted(path: str, owner: int) -> str | None:
-    """Why a bwrap is not to be used: "" when there is none, None when it may be used.
+def _untrusted(path: str, status: os.stat_result, owner: int) -> tuple[str, str] | None:
+    """Why a bwrap is not to be used, and the cure; None when it may be used.
 
     A privileged bwrap is refused: CVE-2026-41163 and firejail's history; user namespaces do the
     same without privilege.
     """
-    try:
-        status = os.stat(path)
-    except OSError:
-        return ""
     if not stat.S_ISREG(status.st_mode) or not os.access(path, os.X_OK):
-        return f"'{path}' is not a program"
+        return f"'{path}' is not a program", INSTALL
     if status.st_uid != owner or status.st_mode & 0o022:
-        return f"'{path}' does not belong to root alone, so anybody could have put it there"
-    if status.st_mode & (stat.S_ISUID | stat.S_ISGID) or _has_file_capabilities(path):
-        return f"'{path}' runs with raised rights (setuid or file capabilities)"
+        return (
+            f"'{path}' does not belong to root alone, so anybody could have put it there",
+            INSTALL,
+        )
+    if status.st_mode & (stat.S_ISUID | stat.S_ISGID):
+        return f"'{path}' runs with raised rights (setuid)", f"sudo chmod u-s,g-s {path}"
+    if _has_file_capabilities(path):
+        return f"'{path}' runs with raised rights (file capabilities)", f"sudo setcap -r {path}"
     return None
 
 

@@ -47,7 +47,7 @@ def refuse_shared_folder(path: str, *, owners: tuple[int, ...] = ()) -> None:
         except OSError as error:
             raise unusable(folder, "cannot be looked at", error) from None
         if not stat.S_ISDIR(status.st_mode):
-            raise FileError(f'"{folder}" is not a directory')
+            raise FileError(f"'{folder}' is not a directory")
         _refuse_foreign(folder, status, owners or _owners())
         if not status.st_mode & stat.S_ISVTX:  # in a sticky one, nobody replaces our entries
             _refuse_writable(folder, status)
@@ -94,11 +94,11 @@ def open_plain(path: str, flags: int, *, follow: bool = False) -> int:
         raise
     except OSError as error:
         if not follow and os.path.islink(path):
-            raise FileError(f'"{path}" is a symbolic link, which is not followed here') from None
+            raise FileError(f"'{path}' is a symbolic link, which is not followed here") from None
         raise unusable(path, "cannot be opened", error) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise FileError(f'"{path}" is not a plain file')
+        raise FileError(f"'{path}' is not a plain file")
     return descriptor
 
 
@@ -107,7 +107,7 @@ def refuse_shared_file(path: str, status: os.stat_result, *, owners: tuple[int, 
     _refuse_foreign(path, status, owners or _owners())
     _refuse_writable(path, status)
     if status.st_nlink > 1:
-        raise FileError(f'"{path}" has a second name (hard link), found {status.st_nlink} names')
+        raise FileError(f"'{path}' has a second name (hard link), found {status.st_nlink} names")
 
 
 def replace_private(path: str, content: bytes, *, mode: int = FILE_MODE) -> None:
@@ -144,7 +144,7 @@ def create_private(path: str, content: bytes, *, durable: bool = True) -> bool:
 
 def unusable(path: str, what: str, error: OSError) -> FileError:
     """The error that says what could not be done with a path, in the system's words."""
-    return FileError(f'"{path}" {what}: {error.strerror or error}')
+    return FileError(f"'{path}' {what}: {error.strerror or error}")
 
 
 def _owners() -> tuple[int, ...]:
@@ -154,9 +154,10 @@ def _owners() -> tuple[int, ...]:
 
 def _refuse_foreign(path: str, status: os.stat_result, owners: tuple[int, ...]) -> None:
     if status.st_uid not in owners:
-        expected = " or ".join("root" if uid == 0 else str(uid) for uid in owners)
+        names = ("root" if uid == 0 else str(uid) for uid in owners)
+        expected = " or ".join(dict.fromkeys(names))
         raise FileError(
-            f'"{path}" belongs to another user, found uid {status.st_uid}, expected {expected}'
+            f"'{path}' belongs to another user, found uid {status.st_uid}, expected {expected}"
         )
 
 
@@ -164,7 +165,7 @@ def _refuse_writable(path: str, status: os.stat_result) -> None:
     others = status.st_mode & stat.S_IWOTH
     if others or (status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid)):
         raise FileError(
-            f'"{path}" can be written by others (mode {stat.S_IMODE(status.st_mode):04o})',
+            f"'{path}' can be written by others (mode {stat.S_IMODE(status.st_mode):04o})",
             hint=f"chmod go-w {path}",
         )
 
@@ -189,7 +190,7 @@ def _read_all(path: str, descriptor: int, limit: int) -> bytes:
     except OSError as error:
         raise unusable(path, "cannot be read", error) from None
     if not left:
-        raise FileError(f'"{path}" is larger than {limit} bytes')
+        raise FileError(f"'{path}' is larger than {limit} bytes")
     return b"".join(parts)
 
 

@@ -23,7 +23,7 @@ def files_of(path: str) -> list[str]:
     except OSError as error:
         raise _unreadable(path, error) from None
     if not files:
-        raise AuditError(f'there is no audit file "{path}"', hint="it is made by the first `run`")
+        raise AuditError(f"there is no audit file '{path}'", hint="it is made by the first `run`")
     return files
 
 
@@ -59,18 +59,29 @@ def read_records(path: str) -> Iterator[Record]:
             continue
 
 
-def last_records(path: str, count: int) -> list[Record]:
-    """The last entries over all files of an audit, oldest first, read from the end."""
+def has_audit(path: str) -> bool:
+    """Whether anything was ever written to this audit."""
+    return os.path.lexists(path) or bool(os.path.isdir(os.path.dirname(path)) and rotated(path))
+
+
+def last_entries(path: str, count: int) -> tuple[list[Record], int]:
+    """The last entries over all files of an audit, oldest first, and the lines that are none."""
     found: list[Record] = []
+    skipped = 0
     for file in reversed(files_of(path)):
         for line in _lines_backwards(file):
             if len(found) >= count:
-                return found[::-1]
+                return found[::-1], skipped
             try:
                 found.append(read_record(line))
             except ValueError:
-                continue
-    return found[::-1]
+                skipped += bool(line)  # a writer may end another's half line with an empty one
+    return found[::-1], skipped
+
+
+def last_records(path: str, count: int) -> list[Record]:
+    """The last entries over all files of an audit, oldest first, read from the end."""
+    return last_entries(path, count)[0]
 
 
 def verify_file(path: str) -> Report:
@@ -110,7 +121,7 @@ def _open(path: str) -> int:
     try:
         return open_plain(path, os.O_RDONLY)
     except FileNotFoundError:
-        raise AuditError(f'there is no audit file "{path}"') from None
+        raise AuditError(f"there is no audit file '{path}'") from None
     except FileError as error:
         raise AuditError(f"audit: {error.message}", hint=error.hint) from None
 
@@ -134,4 +145,4 @@ def _lines_backwards(path: str) -> Iterator[bytes]:
 
 
 def _unreadable(path: str, error: OSError) -> AuditError:
-    return AuditError(f'audit file "{path}" cannot be read: {error.strerror or error}')
+    return AuditError(f"audit file '{path}' cannot be read: {error.strerror or error}")

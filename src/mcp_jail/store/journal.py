@@ -74,7 +74,7 @@ class Journal:
 
     def _fail(self, reason: str) -> AuditError:
         self._failure = AuditError(
-            f'audit file "{self.path}" cannot be written: {reason}',
+            f"audit file '{self.path}' cannot be written: {reason}",
             hint="nothing is forwarded without a record; make room or repair it, then restart",
         )
         return self._failure
@@ -91,7 +91,7 @@ def open_journal(path: str, *, rotate_bytes: int = ROTATE_BYTES) -> Journal:
     except FileError as error:
         raise AuditError(f"audit: {error.message}", hint=error.hint) from None
     except OSError as error:
-        raise AuditError(f'audit file "{path}" cannot be opened: {error.strerror}') from None
+        raise AuditError(f"audit file '{path}' cannot be opened: {error.strerror}") from None
     try:
         size = os.fstat(descriptor).st_size
         anchor = turned or anchor_of(descriptor, size)
@@ -99,7 +99,7 @@ def open_journal(path: str, *, rotate_bytes: int = ROTATE_BYTES) -> Journal:
             size -= 1  # so that the first write ends the half line
     except OSError as error:
         os.close(descriptor)
-        raise AuditError(f'audit file "{path}" cannot be read: {error.strerror}') from None
+        raise AuditError(f"audit file '{path}' cannot be read: {error.strerror}") from None
     return Journal(path, descriptor, anchor, size)
 
 

@@ -74,7 +74,7 @@ def find_places(environ: Mapping[str, str] | None = None) -> Places:
     if folder := environ.get(HOME_VARIABLE):
         if not os.path.isabs(folder):
             raise UsageError(
-                f'{HOME_VARIABLE} must be an absolute path, found "{folder}"',
+                f"{HOME_VARIABLE} must be an absolute path, found '{folder}'",
                 hint="the client decides in which directory we start",
             )
         folder = os.path.normpath(folder)
@@ -107,7 +107,7 @@ def checked_name(name: str) -> str:
     """The name of a policy; UsageError for what could be another path."""
     if len(name) > MAX_NAME_CHARS or re.fullmatch(NAME_PATTERN[1:-1], name) is None:
         raise UsageError(
-            f'"{name[:MAX_NAME_CHARS]}" is not a policy name',
+            f"'{name[:MAX_NAME_CHARS]}' is not a policy name",
             hint="a name has small letters, digits, dots, dashes and underscores, 64 at most; "
             "for a file of your own use --policy FILE",
         )

@@ -45,10 +45,9 @@ def find_policy(places: Places, name: str) -> PolicyFile:
         except FileNotFoundError:
             continue
     raise UsageError(
-        f'no policy named "{name}": there is no "{places.policy(name)}" and no '
-        f'"{places.system_policy(name)}"',
-        hint=f"{_near(places, name)}a policy begins with `name: {name}`; all keys are in "
-        f"`mcp-jail schema`, and README.md has one to copy",
+        f"no policy named '{name}': there is no '{places.policy(name)}' and no "
+        f"'{places.system_policy(name)}'",
+        hint=_instead(places, name),
     )
 
 
@@ -56,15 +55,15 @@ def read_policy(places: Places, path: str) -> PolicyFile:
     """The policy in a file; UsageError if it lies outside our directories and is not trusted."""
     path = os.path.realpath(path)
     try:
-        found = _read(path, _kind(places, path))
+        found = _read(path, kind_of(places, path))
     except FileNotFoundError:
-        raise UsageError(f'there is no policy file "{path}"') from None
+        raise no_such_file(places, path) from None
     if found.kind is PolicyKind.TRUSTED and not is_trusted(places, path, found.text.encode()):
         before = trusted_content(places, path)
         change = "has changed since it was trusted" if before else "is not trusted"
         raise UsageError(
-            f'policy file "{path}" {change}',
-            hint=f"read it, then `mcp-jail trust {path}`",
+            f"policy file '{path}' {change}",
+            hint=f"read it, then: mcp-jail trust {path}",
         )
     return found
 
@@ -88,7 +87,8 @@ def _candidates(places: Places, name: str) -> list[tuple[str, PolicyKind]]:
     ]
 
 
-def _kind(places: Places, path: str) -> PolicyKind:
+def kind_of(places: Places, path: str) -> PolicyKind:
+    """Whose a policy file is, by where it lies; `path` with its links followed."""
     folder = os.path.dirname(path)
     if folder == os.path.realpath(places.system_policies):
         return PolicyKind.SYSTEM
@@ -98,11 +98,14 @@ def _kind(places: Places, path: str) -> PolicyKind:
 
 
 def _read(path: str, kind: PolicyKind) -> PolicyFile:
-    content = read_private(path, limit=MAX_POLICY_BYTES, only_root=kind is PolicyKind.SYSTEM)
+    try:
+        content = read_private(path, limit=MAX_POLICY_BYTES, only_root=kind is PolicyKind.SYSTEM)
+    except FileError as error:
+        raise FileError(error.message, hint=error.hint or _cure(path)) from None
     try:
         return PolicyFile(path, content.decode(), kind)
     except UnicodeDecodeError as error:
-        raise FileError(f'"{path}" is not UTF-8: byte {error.start} is no text') from None
+        raise FileError(f"'{path}' is not UTF-8: byte {error.start} is no text") from None
 
 
 def _is_name(name: str) -> bool:
@@ -113,10 +116,41 @@ def _is_name(name: str) -> bool:
     return True
 
 
-def _near(places: Places, name: str) -> str:
-    """The names that may have been meant."""
+def no_such_file(places: Places, path: str) -> UsageError:
+    """The error of a policy file that is not there."""
+    name = os.path.basename(path).partition(".")[0]
+    named = name in policy_names(places)
+    hint = f"the policy '{name}' is meant by its name, without a file" if named else ""
+    return UsageError(f"there is no policy file '{path}'", hint=hint)
+
+
+def _cure(path: str) -> str:
+    """What mends a policy file that is refused."""
+    if os.path.islink(path):
+        return f"put the file itself there: cp --remove-destination {os.path.realpath(path)} {path}"
+    if not os.access(path, os.R_OK):
+        return f"chmod u+r {path}"
+    return ""
+
+
+def _instead(places: Places, name: str) -> str:
+    """What may have been meant by a name that no policy has."""
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays its 5 ms
 
     names = policy_names(places)
-    near = get_close_matches(name, names, n=3) or names[:3]
-    return f"there is {', '.join(near)}; " if near else ""
+    stem, dot, suffix = name.rpartition(".")
+    if dot and suffix in {"yaml", "yml"}:
+        if stem in names:
+            return f"a policy is meant by its name: '{stem}'"
+        return f"a policy is meant by its name, '{stem}'; for a file elsewhere: --policy FILE"
+    other = os.path.join(places.policies, f"{name}.yml")
+    if os.path.lexists(other):
+        return f"its file must end in .yaml: mv {other} {places.policy(name)}"
+    near = get_close_matches(name, names, n=1)
+    meant = f"did you mean '{near[0]}'? " if near else ""
+    here = f"{meant}policies here: {', '.join(names[:_NAMED])}.\n" if names else ""
+    return f"{here}a policy begins with 'name: {name}'; README.md has one to copy"
+
+
+# Policies that a hint names.
+_NAMED = 8

@@ -55,7 +55,7 @@ def register(places: Places, run: Run) -> None:
     """Make a run's file; JailError if there is one of the same id."""
     make_private_folder(places.runtime)
     if not create_private(places.run(run.run), msgspec.json.encode(run), durable=False):
-        raise JailError(f'there is a run "{run.run}" already')
+        raise JailError(f"there is a run '{run.run}' already")
 
 
 def unregister(places: Places, run: str) -> None:

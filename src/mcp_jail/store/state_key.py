@@ -23,7 +23,7 @@ def state_key(places: Places) -> bytes:
         raise AuditError(f"state key: {error.message}", hint=error.hint) from None
     if len(key) != KEY_BYTES:
         raise AuditError(
-            f'"{places.state_key}" is not a key: expected {KEY_BYTES} bytes, found {len(key)}',
+            f"'{places.state_key}' is not a key: expected {KEY_BYTES} bytes, found {len(key)}",
             hint="bring it back, or remove it: argument digests made so far then compare with none",
         )
     return key
