@@ -150,6 +150,52 @@ def test_the_jail_ends_with_its_keeper(start: Callable[..., Started]) -> None:
     assert poll(lambda: set(alive(guard.marker)) <= {guard.process.pid, keeper})
 
 
+# A guard of its own that kills its keeper: before bwrap has said anything, at some moment, when the
+# server waits, when it was let go; then it closes the jail, as `run` does when anything fails.
+KEEPER_KILLED = """
+import os, select, signal, sys, time
+from mcp_jail.core.spec import JailSpec
+from mcp_jail.errors import JailBuildError
+from mcp_jail.sandbox import launch
+from mcp_jail.sandbox.build import build
+from mcp_jail.sandbox.probe import probe
+home, marker, when, delay = sys.argv[1:]
+command = ("/bin/sh", "-c", "exec sleep 1000", marker)
+spec = JailSpec(name="t", command=command, cwd=None, shares=(), env={})
+jail = launch.launch(build(spec, host=probe({"HOME": home})))
+try:
+    if when in ("waits", "went"):
+        jail.verify()
+    if when == "went":
+        os.kill(jail.keeper.pid, signal.SIGSTOP)  # so that nothing is ended by it any more
+        os.kill(jail.bwrap_pid, signal.SIGKILL)
+        select.select([jail.pidfd], [], [])
+    time.sleep(float(delay))
+    os.kill(jail.keeper.pid, signal.SIGKILL)
+    jail.go()
+except JailBuildError:
+    pass
+jail.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("when", "delay"),
+    [("waits", 0.0), ("went", 0.0), *(("any", step / 2000) for step in range(24))],
+)
+def test_nothing_survives_a_keeper_killed_while_the_jail_is_built(
+    when: str, delay: float, tmp_path: Path
+) -> None:
+    (tmp_path / "home").mkdir()
+    marker = f"jail-keeperless-{os.getpid()}-{when}-{delay}"
+    words = [sys.executable, "-c", KEEPER_KILLED, str(tmp_path / "home"), marker, when, str(delay)]
+    guard = subprocess.run(words, env=guard_environment(), timeout=60, check=False)
+    left = [] if poll(lambda: not alive(marker)) else alive(marker)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert (guard.returncode, left) == (0, [])
+
+
 def test_a_daemon_of_the_server_ends_with_the_server(world: World, tmp_path: Path) -> None:
     marker = f"jail-daemon-{os.getpid()}"
     text = f"setsid sh -c 'sleep 1000' {marker} >/dev/null 2>&1 & echo here"

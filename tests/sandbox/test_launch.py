@@ -290,6 +290,26 @@ def test_a_server_that_waits_is_ended_at_once(run_code: Run) -> None:
     assert run_code(code) == -9
 
 
+@pytest.mark.parametrize("when", ["before it is looked at", "before it is let go"])
+def test_a_jail_that_was_killed_from_outside_is_told_as_one(when: str, run_code: Run) -> None:
+    code = """
+    jail = launch.launch(plan("/bin/true"))
+    if "let go" in sys.argv[2]:
+        jail.verify()
+    else:
+        jail._wait_for_setup()
+        jail._wait_for_setup = lambda: None  # it ends after that look, before the next
+    os.kill(jail.init_pid, signal.SIGKILL)
+    jail.wait(10)
+    try:
+        jail.go()
+    except JailBuildError as error:
+        tell(error.message)
+    jail.close()
+    """
+    assert run_code(code, when) == "the jail cannot be built: bwrap ended"
+
+
 def test_a_second_close_leaves_other_files_alone(run_code: Run) -> None:
     code = """
     jail = launch.launch(plan("/bin/true"))

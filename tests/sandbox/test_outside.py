@@ -17,6 +17,7 @@ from mcp_jail.sandbox.outside import (
     check_binds,
     check_namespaces,
     children,
+    end_holders,
     inside_number,
     read_status,
 )
@@ -81,6 +82,20 @@ def test_children_are_found() -> None:
         assert child.pid in children(os.getpid())
         assert inside_number(child.pid) == child.pid
         child.kill()
+
+
+def test_who_holds_a_pipe_of_ours_is_ended_and_nobody_else() -> None:
+    reading, writing = os.pipe()
+    with (
+        subprocess.Popen(["sleep", "1000"], pass_fds=[writing]) as holder,
+        subprocess.Popen(["sleep", "1000"]) as other,
+    ):
+        end_holders(reading)
+        assert holder.wait() == -9
+        assert other.poll() is None
+        other.kill()
+    for fd in (reading, writing):
+        os.close(fd)
 
 
 def test_a_bind_that_is_another_is_refused() -> None:

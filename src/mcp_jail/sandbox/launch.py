@@ -31,6 +31,7 @@ from mcp_jail.sandbox.outside import (
     check_interfaces,
     check_namespaces,
     children,
+    end_holders,
     inside_number,
     read_status,
 )
@@ -70,6 +71,7 @@ class Jail:
         self._info = ends["info"]
         self._block = ends["block"]
         self._init: int | None = None
+        self._init_pidfd = -1
         self._server: tuple[int, int] | None = None  # its number, and a pidfd
         self._verified = False
         self._went = False
@@ -81,6 +83,10 @@ class Jail:
         """The host's number of the process that is PID 1 inside."""
         if self._init is None:
             self._init = self._read_info()
+            try:
+                self._init_pidfd = os.pidfd_open(self._init)
+            except ProcessLookupError:
+                raise self._why_bwrap_ended() from None
         return self._init
 
     def verify(self) -> None:
@@ -90,6 +96,10 @@ class Jail:
             check_namespaces(self.init_pid)
             check_interfaces(self.init_pid)
             check_binds(self.init_pid, self.plan.mounts)
+        except OSError as error:  # it went away under our eyes
+            why = self._why_bwrap_ended()
+            self.close()
+            raise why from error
         except BaseException:
             self.close()
             raise
@@ -100,7 +110,10 @@ class Jail:
         if not self._verified:
             self.verify()
         self._went = True
-        os.write(self._block, b"g")
+        try:
+            os.write(self._block, b"g")
+        except BrokenPipeError:  # nobody is left to start it
+            raise self._why_bwrap_ended() from None
 
     def server_pid(self) -> int | None:
         """The host's number of the server; waits for it after `go`. None when the jail is over."""
@@ -140,9 +153,11 @@ class Jail:
                 signal.pidfd_send_signal(self._server[1], signal.SIGTERM)
 
     def kill(self) -> None:
-        """End every process of the jail at once."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        """End every process of the jail at once, also where the keeper and bwrap were killed."""
+        for pidfd in (self.pidfd, self._init_pidfd):
+            if pidfd >= 0:
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
     def wait(self, timeout: float) -> int | None:
         """The jail's wait status (of the server, as bwrap passes it on), None after `timeout` s."""
@@ -159,7 +174,12 @@ class Jail:
             return
         self._closed = True
         self.keeper.close()
+        # A killed keeper takes nothing along, and a bwrap that waits outlives its killed parent.
+        self.kill()
+        if self._init is None:
+            end_holders(self._block)  # which bwrap keeps until `go`
         fds = [self.stdin, self.stdout, self.stderr, self._info, self._block, self.pidfd]
+        fds.append(self._init_pidfd)
         fds += [self._server[1]] if self._server is not None else []
         _close_all(fd for fd in fds if fd >= 0)
 
@@ -169,9 +189,10 @@ class Jail:
         deadline = time.monotonic() + SETUP_DEADLINE
         while b"}" not in text:
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self._info], [], [], left)[0]:
+            ready = select.select([self._info, self.pidfd], [], [], max(left, 0.0))[0]
+            if not ready:
                 raise JailBuildError("bwrap does not get ready")
-            more = os.read(self._info, 4096)
+            more = os.read(self._info, 4096) if self._info in ready else b""
             if not more:
                 raise self._why_bwrap_ended()
             text += more

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 from typing import Final
 
 from mcp_jail.core.spec import Mount, Value
@@ -70,6 +72,30 @@ def _parent(name: str) -> int | None:
             return int(file.read().rpartition(b")")[2].split()[1])
     except OSError:
         return None
+
+
+def end_holders(pipe: int) -> None:
+    """SIGKILL every other process that has a pipe of ours open, as far as we may look."""
+    name = os.readlink(f"/proc/self/fd/{pipe}")
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        if int(number) == os.getpid() or not _holds(number, name):
+            continue
+        try:
+            pidfd = os.pidfd_open(int(number))
+        except ProcessLookupError:
+            continue
+        if _holds(number, name):  # asked again, since the number cannot change hands any more
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        os.close(pidfd)
+
+
+def _holds(number: str, name: str) -> bool:
+    try:
+        fds = os.listdir(f"/proc/{number}/fd")
+        return any(os.readlink(f"/proc/{number}/fd/{fd}") == name for fd in fds)
+    except OSError:  # gone meanwhile, or another user's
+        return False
 
 
 def inside_number(pid: int) -> int | None:
