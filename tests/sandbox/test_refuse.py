@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -190,6 +191,37 @@ def test_a_link_in_a_kept_home_where_a_share_goes_is_refused(
     (kept / "projects").symlink_to("/oldroot/etc")
     with pytest.raises(JailBuildError, match="kept home"):
         make(read=(home / "projects/one",), keep_home=str(kept))
+
+
+def test_a_kept_home_that_is_not_there_is_named(home: Path, tmp_path: Path, make: Planner) -> None:
+    with pytest.raises(ShareError, match="is not there") as caught:
+        make(read=(home / "gone",), keep_home=str(tmp_path / "kept"))
+    assert [fault.path for fault in caught.value.faults] == [
+        str(home / "gone"),
+        str(tmp_path / "kept"),
+    ]
+
+
+def test_a_kept_home_may_lie_where_our_state_is(tmp_path: Path, make: Planner) -> None:
+    kept = tmp_path / "state/homes/one"
+    kept.mkdir(parents=True)
+    ours = (Ours(path=str(tmp_path / "state"), what="our state"),)
+    assert str(kept) in {m.source for m in make(keep_home=str(kept), ours=ours).mounts}
+    with pytest.raises(ShareError, match="our state"):
+        make(write=(kept,), ours=ours)
+
+
+def test_what_the_command_runs_does_not_lie_in_the_kept_home(tmp_path: Path, make: Planner) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/server.py").write_text("")
+    with pytest.raises(ShareError, match="the command runs"):
+        make(command=("/bin/sh", str(tmp_path / "kept/server.py")), keep_home=f"{tmp_path}/kept")
+
+
+def test_a_pipe_is_refused(home: Path, make: Planner) -> None:
+    os.mkfifo(home / "pipe")
+    with pytest.raises(ShareError, match="a device or a pipe"):
+        make(read=(home / "pipe",))
 
 
 def test_a_program_behind_a_link_that_the_server_may_write_is_refused(
