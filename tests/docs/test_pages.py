@@ -13,7 +13,8 @@ TRIED: Final = [page for page in PAGES if any(steps(page.read_text()))]
 
 VENV: Final = """\
 python3 -m venv ~/.local/share/mcp-jail/venv
-~/.local/share/mcp-jail/venv/bin/pip install .
+~/.local/share/mcp-jail/venv/bin/pip install --require-hashes -r requirements/run.txt
+~/.local/share/mcp-jail/venv/bin/pip install --no-deps .
 mkdir -p ~/.local/bin
 ln -s ~/.local/share/mcp-jail/venv/bin/mcp-jail ~/.local/bin/mcp-jail
 """
