@@ -334,6 +334,70 @@ def test_a_result_that_wants_more_than_it_gives_is_not_passed_on(result: Any, er
     assert line(effects, ToClient).keys() == {"jsonrpc", "id", "error"}
 
 
+@pytest.mark.parametrize(
+    "method",
+    [
+        "initialize",
+        "server/discover",
+        "ping",
+        "logging/setLevel",
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "prompts/list",
+        "subscriptions/listen",
+        "tools/call",
+        "resources/read",
+        "prompts/get",
+    ],
+)
+@ERAS
+def test_no_answer_asks_the_client_for_input_and_no_input_goes_back(method: str, era: str) -> None:
+    subject: Any = {"tools/call": {"name": "t"}, "prompts/get": {"name": "t"}}.get(method, {})
+    subject = {"uri": "x://y"} if method == "resources/read" else subject
+    for wants in (
+        {"resultType": "input_required"},
+        {"inputRequests": {"a": {"method": "sampling/createMessage"}}},
+        {"requestState": "S"},
+        {"resultType": "task", "task": {"taskId": "1"}},
+    ):
+        talk = session(**ALLOWING)
+        talk.handle(says(method, 1, **subject, **META[era]))
+        full = {"tools": [], "resources": [], "prompts": [], "resourceTemplates": [], **wants}
+        shown = line(talk.handle(answers("ours-1", full)), ToClient)
+        assert shown.keys() == {"jsonrpc", "id", "error"}
+        back = talk.handle(
+            says(method, 2, **subject, inputResponses={"a": "ghp_SECRET"}, requestState="S")
+        )
+        assert "SECRET" not in str([effect for effect in back if isinstance(effect, ToServer)])
+
+
+def test_a_subscription_is_recorded_for_each_resource_it_names() -> None:
+    talk = session(**ALLOWING)
+    wanted = {"resourceSubscriptions": ["x://a", "x://b"]}
+    effects = talk.handle(says("subscriptions/listen", 1, notifications=wanted, **META["modern"]))
+    assert [entry.name for entry in entries(effects)] == ["x://a", "x://b"]
+    assert kinds(effects) == ["Record", "Record", "ToServer"]
+    many = {"resourceSubscriptions": ["x://a"] * 1001}
+    effects = talk.handle(says("subscriptions/listen", 2, notifications=many, **META["modern"]))
+    assert "ToServer" not in kinds(effects)
+
+
+def test_listed_tools_are_remembered_by_listing_and_not_without_end() -> None:
+    talk = session(tools={"default": "allow", "additional": "deny"})
+    for number in range(30):
+        page: dict[str, Any] = {"cursor": "c"} if number else {}
+        talk.handle(says("tools/list", number, **page))
+        tools = [{"name": f"t{number}-{each}"} for each in range(1000)]
+        talk.handle(answers(f"ours-{number + 1}", {"tools": tools}))
+    declared = talk._client.declared
+    assert declared is not None
+    assert len(declared) == 10_000
+    talk.handle(says("tools/list", 99))
+    talk.handle(answers("ours-31", {"tools": [{"name": "only"}]}))
+    assert talk._client.declared == {"only": frozenset()}
+
+
 def test_capabilities_are_cut_both_ways_in_the_legacy_era() -> None:
     talk = session()
     capabilities: Any = {"roots": {}, "sampling": {}, "elicitation": {}, "experimental": {"x": {}}}

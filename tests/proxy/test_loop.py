@@ -172,6 +172,17 @@ def test_a_command_that_is_no_program_is_told(home: Home) -> None:
         assert b"no-such-server" in client.stderr
 
 
+def test_a_pattern_that_takes_too_long_denies_its_call_and_ends_nothing(home: Home) -> None:
+    rule = '{decision: allow, args: {text: {matches: "(a+)+"}}}'
+    home.write_policy(f"tools: {{default: deny, rules: {{echo: {rule}}}}}\n")
+    with started(home, "run", "fs", *ECHO) as client:
+        client.open()
+        for _ in range(3):
+            assert "too long" in str(client.call("echo", text="a" * 40 + "!"))
+        assert "aaa" in str(client.call("echo", text="aaa"))
+        assert client.close() == 0
+
+
 @pytest.mark.parametrize("stream", ["stderr", "stderr-line", "notifications"])
 def test_a_flood_of_the_server_blocks_nothing(home: Home, stream: str) -> None:
     with started(home, "run", "fs", *command("flood.py", stream, "16")) as client:

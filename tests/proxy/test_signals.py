@@ -9,6 +9,7 @@ import signal
 
 import pytest
 
+from mcp_jail.proxy.patterns import fullmatch
 from mcp_jail.proxy.signals import Signals
 
 
@@ -19,7 +20,7 @@ def test_a_signal_is_a_byte_and_ends_nothing(number: signal.Signals) -> None:
         assert select.select([signals.fd], [], [], 0)[0] == []
         os.kill(os.getpid(), number)
         assert select.select([signals.fd], [], [], 5)[0] == [signals.fd]
-        signals.drain()
+        assert signals.drain()
         assert select.select([signals.fd], [], [], 0)[0] == []
     finally:
         signals.close()
@@ -38,5 +39,15 @@ def test_a_flood_of_signals_blocks_nothing() -> None:
         for _ in range(5_000):
             os.kill(os.getpid(), signal.SIGHUP)
         signals.drain()
+    finally:
+        signals.close()
+
+
+def test_the_alarm_of_a_slow_pattern_ends_nothing() -> None:
+    signals = Signals()
+    try:
+        assert fullmatch("(a+)+", "a" * 40 + "!") is None
+        if select.select([signals.fd], [], [], 0)[0]:
+            assert not signals.drain()
     finally:
         signals.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import termios
 
 import pytest
 
@@ -15,6 +16,7 @@ def shown(*chunks: bytes) -> str:
     for chunk in chunks:
         stream.server_wrote(chunk)
     stream.server_ended()
+    stream.close()
     os.close(write_end)
     with os.fdopen(read_end, encoding="utf-8", newline="\n") as reader:
         return reader.read()
@@ -83,4 +85,17 @@ def test_a_reader_that_does_not_read_blocks_nobody() -> None:
         stream.server_wrote(b"x" * 1000 + b"\n")
     os.close(read_end)
     stream.tell("nobody hears this")
+    stream.close()
     os.close(write_end)
+
+
+def test_a_terminal_that_is_held_blocks_nobody() -> None:
+    leader, follower = os.openpty()
+    termios.tcflow(follower, termios.TCOOFF)  # what Ctrl-S does
+    stream = ErrorStream("fs", fd=follower)
+    for _ in range(200):
+        stream.server_wrote(b"x" * 1000 + b"\n")
+    assert os.get_blocking(follower), "the shell's own descriptor is left as it was"
+    stream.close()
+    os.close(follower)
+    os.close(leader)

@@ -152,16 +152,17 @@ class ClientSide:
         )
 
     def _listen(self, request: Request) -> list[Effect]:
+        """A subscription is judged like the reading of each resource it names."""
+        ours = self._in_flight.fresh_id()
+        entries: list[Effect] = []
         for uri in replies.subscribed_uris(request.params):
             decision = decide.decide_resource(uri, self._book)
+            entry = Record(self._entry_of(ours, request, replies.Subject(uri, {}), decision))
             if decision.verdict is not Verdict.ALLOW:
-                subject = replies.Subject(uri, {})
                 self._tally.denials += 1
-                return [
-                    Record(self._entry_of(self._in_flight.fresh_id(), request, subject, decision)),
-                    ToClient(replies.refusal(request, Treatment.LISTEN, decision)),
-                ]
-        return [self._forward(request, Treatment.LISTEN)]
+                return [entry, ToClient(replies.refusal(request, Treatment.LISTEN, decision))]
+            entries.append(entry)
+        return [*entries, self._forward(request, Treatment.LISTEN, ours=ours)]
 
     def _forward(
         self, request: Request, treatment: Treatment, tool: str = "", ours: str = ""
@@ -176,6 +177,7 @@ class ClientSide:
                 era=mcp.era_of(request.params),
                 tool=tool,
                 progress_token=mcp.progress_token(request.params),
+                is_first_page="cursor" not in request.params,
             )
         )
         params = mcp.offered_to_server(request.method, request.params)

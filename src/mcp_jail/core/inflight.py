@@ -33,6 +33,7 @@ class Waiting(msgspec.Struct, frozen=True):
     era: Era
     tool: str
     progress_token: MessageId | None
+    is_first_page: bool = True
 
 
 class InFlight:

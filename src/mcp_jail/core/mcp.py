@@ -7,6 +7,7 @@ no table here is refused in either direction: what we do not understand we canno
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
@@ -68,6 +69,20 @@ CLIENT_REQUESTS: dict[str, Treatment] = {
     "subscriptions/listen": Treatment.LISTEN,
 }
 
+# The members that the params of a request may have when nothing about it is judged; any other is
+# left out. An answer to a question nobody passed on (`inputResponses`) must not go back with it.
+PARAMS_PASSED: dict[str, frozenset[str]] = {
+    "initialize": frozenset({"protocolVersion", "capabilities", "clientInfo", "_meta"}),
+    "server/discover": frozenset({"_meta"}),
+    "ping": frozenset({"_meta"}),
+    "logging/setLevel": frozenset({"level", "_meta"}),
+    "tools/list": frozenset({"cursor", "_meta"}),
+    "resources/list": frozenset({"cursor", "_meta"}),
+    "resources/templates/list": frozenset({"cursor", "_meta"}),
+    "prompts/list": frozenset({"cursor", "_meta"}),
+    "subscriptions/listen": frozenset({"notifications", "_meta"}),
+}
+
 # The member of a list result that holds the items, and the member that names an item.
 LISTED: dict[str, tuple[str, str]] = {
     "tools/list": ("tools", "name"),
@@ -93,6 +108,9 @@ SERVER_NOTIFICATIONS_PASSED = frozenset(
 )
 
 
+_WANTS = frozenset({"inputRequests", "requestState", "task"})
+
+
 def era_of(params: dict[str, Any]) -> Era:
     """The era a request speaks: modern has the protocol version in its `_meta`."""
     meta = params.get("_meta")
@@ -106,7 +124,10 @@ def progress_token(params: dict[str, Any]) -> MessageId | None:
 
 
 def offered_to_server(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The params of a client's request with the capabilities cut to those we pass on."""
+    """The params of a client's request, with members and capabilities cut to those passed on."""
+    passed = PARAMS_PASSED.get(method)
+    if passed is not None and not params.keys() <= passed:
+        params = {name: value for name, value in params.items() if name in passed}
     if method == "initialize":
         return params | {
             "capabilities": _cut(params.get("capabilities"), CLIENT_CAPABILITIES_PASSED)
@@ -142,12 +163,15 @@ def tool_refusal(text: str, era: Era) -> dict[str, Any]:
     return result
 
 
-def asks_for_more(members: dict[str, Raw]) -> bool:
-    """Whether a result is not the answer but wants input or time first (2026-07-28, tasks)."""
-    kind = members.get("resultType")
-    if kind is not None and bytes(kind) != b'"complete"':
+def asks_for_more(members: Mapping[str, Any]) -> bool:
+    """Whether a result is not the answer but wants input or time first (2026-07-28, tasks).
+
+    Its members may be raw or decoded.
+    """
+    kind = members.get("resultType", "complete")
+    if (bytes(kind) != b'"complete"') if isinstance(kind, Raw) else kind != "complete":
         return True
-    return "inputRequests" in members or "requestState" in members or "task" in members
+    return not _WANTS.isdisjoint(members)
 
 
 def is_error_result(members: dict[str, Raw]) -> bool:

@@ -27,6 +27,12 @@ _SUBJECTS = {
 }
 
 
+# Resources one subscription may name; each is an entry of its own.
+SUBSCRIPTIONS_LIMIT = 1_000
+
+_WANTS_MORE = BadLine("it asks for input or time, which is not passed on", mcp.DENIED)
+
+
 class Subject(msgspec.Struct, frozen=True):
     """What a judged request is about: a tool, a resource's URI or a prompt, and its arguments."""
 
@@ -62,12 +68,15 @@ def subject_of(request: Request, treatment: Treatment) -> Subject | BadLine:
 
 
 def subscribed_uris(params: dict[str, Any]) -> list[str]:
-    """The resources a `subscriptions/listen` names; what is no string becomes an empty URI."""
+    """The resources a `subscriptions/listen` names; what is no string becomes an empty URI.
+
+    So does a list that is none or too long; an empty URI is always denied.
+    """
     wanted = params.get("notifications")
     uris = wanted.get("resourceSubscriptions") if type(wanted) is dict else None
     if uris is None:
         return []
-    if type(uris) is not list:
+    if type(uris) is not list or len(uris) > SUBSCRIPTIONS_LIMIT:
         return [""]
     return [uri if type(uri) is str else "" for uri in uris]
 
@@ -151,6 +160,8 @@ def reply_to(waiting: Waiting, raw: Raw, book: decide.Rulebook) -> Reply | BadLi
             result = wire.whole(raw)
             if isinstance(result, BadLine):
                 return result
+            if mcp.asks_for_more(result):
+                return _WANTS_MORE
             if waiting.treatment is Treatment.OPEN:
                 result = mcp.offered_to_client(result)
             return Reply(wire.render_result(waiting.client_id, result))
@@ -163,7 +174,7 @@ def _bulk_reply(waiting: Waiting, raw: Raw) -> Reply | BadLine:
     if isinstance(members, BadLine):
         return members
     if mcp.asks_for_more(members):
-        return BadLine("it asks for input or time, which is not passed on", mcp.DENIED)
+        return _WANTS_MORE
     line = wire.render_result(waiting.client_id, mcp.kept_fresh(members))
     return Reply(line, is_error=mcp.is_error_result(members))
 
@@ -172,6 +183,8 @@ def _list_reply(waiting: Waiting, raw: Raw, book: decide.Rulebook) -> Reply | Ba
     result = wire.whole(raw)
     if isinstance(result, BadLine):
         return result
+    if mcp.asks_for_more(result):
+        return _WANTS_MORE
     items = mcp.listed(waiting.method, result)
     if items is None:
         return BadLine("a list of another shape", wire.INVALID_REQUEST)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from mcp_jail.core import decide, mcp, replies, wire
 from mcp_jail.core.events import Effect, Oversize, Record, ToClient, ToServer
@@ -15,6 +15,13 @@ from mcp_jail.core.wire import BadLine, Failure, MessageId, Notification, Reques
 Declared = dict[str, frozenset[str]]
 
 
+class SawTools(Protocol):
+    """Takes the tools of a page that was listed, with the arguments each declares."""
+
+    def __call__(self, declared: Declared, *, is_first_page: bool) -> None:
+        """Remember them; a first page begins anew."""
+
+
 class ServerSide:
     """Holds the server's messages against what was asked of it."""
 
@@ -24,7 +31,7 @@ class ServerSide:
         in_flight: InFlight,
         tally: Tally,
         roots: tuple[str, ...],
-        saw_tools: Callable[[Declared], None],
+        saw_tools: SawTools,
     ) -> None:
         self._book = book
         self._in_flight = in_flight
@@ -64,7 +71,7 @@ class ServerSide:
             ]
         self._in_flight.end(waiting)
         if reply.declared is not None:
-            self._saw_tools(reply.declared)
+            self._saw_tools(reply.declared, is_first_page=waiting.is_first_page)
         effects: list[Effect] = [ToClient(reply.line)]
         for reason in reply.violations:
             effects += self._tally.violation("server", reason)

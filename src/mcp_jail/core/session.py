@@ -27,6 +27,7 @@ the server that was not decoded, judged and rendered anew.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import assert_never
 
 from mcp_jail.core import decide, mcp, wire
@@ -44,6 +45,9 @@ from mcp_jail.core.events import (
 from mcp_jail.core.inflight import InFlight
 from mcp_jail.core.serverside import Declared, ServerSide
 from mcp_jail.core.tally import Tally
+
+# Tools whose arguments are remembered, of all pages of a listing; real servers have below 200.
+DECLARED_LIMIT = 10_000
 
 
 class Session:
@@ -87,5 +91,6 @@ class Session:
         error = wire.render_error(None, mcp.TOO_LARGE, f"mcp-jail: {reason}")
         return [*self.tally.violation("client", reason), ToClient(error)]
 
-    def _saw_tools(self, declared: Declared) -> None:
-        self._client.declared = (self._client.declared or {}) | declared
+    def _saw_tools(self, declared: Declared, *, is_first_page: bool) -> None:
+        known = {} if is_first_page else self._client.declared or {}
+        self._client.declared = dict(islice((known | declared).items(), DECLARED_LIMIT))

@@ -34,7 +34,7 @@ class LineReader:
         self.at_end = False
         self.is_dry = False
         self._limit = limit
-        self._parts: list[bytes] = []
+        self._kept = bytearray()
         self._size = 0
 
     def read(self) -> list[bytes | TooLong]:
@@ -72,17 +72,16 @@ class LineReader:
 
     def _keep(self, data: bytes) -> None:
         self._size += len(data)
-        self._parts.append(data)
-        if self._size > self._limit:
-            joined = b"".join(self._parts)
-            self._parts = [joined[:EDGE], joined[-EDGE:]] if len(joined) > 2 * EDGE else [joined]
+        self._kept += data
+        if self._size > self._limit and len(self._kept) > 2 * EDGE:
+            del self._kept[EDGE:-EDGE]
 
     def _complete(self) -> list[bytes | TooLong]:
-        joined, size = b"".join(self._parts), self._size
-        self._parts, self._size = [], 0
+        line, size = bytes(self._kept), self._size
+        self._kept, self._size = bytearray(), 0
         if size > self._limit:
-            return [TooLong(size, joined)]
-        return [joined] if joined and joined != b"\r" else []
+            return [TooLong(size, line)]
+        return [line] if line and line != b"\r" else []
 
 
 class LineWriter:

@@ -126,8 +126,7 @@ class Loop:
         self._watch(signals.fd)
         ready = dict(self._poll.poll(self._timeout()))
         effects: list[Effect] = []
-        if signals.fd in ready:
-            signals.drain()
+        if signals.fd in ready and signals.drain():
             self._is_left = True
             self._ladder.hurry(self._clock())  # unless this is the first signal
             self._stop(Cause.SIGNAL)

@@ -6,7 +6,7 @@ import os
 import signal
 from types import FrameType
 
-_STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_ENDING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
 
 class Signals:
@@ -15,11 +15,14 @@ class Signals:
     def __init__(self) -> None:
         self.fd, self._write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._old_wakeup = signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
-        self._old = {number: signal.signal(number, _noted) for number in _STOPPING}
+        self._old = {number: signal.signal(number, _noted) for number in _ENDING}
 
-    def drain(self) -> None:
-        """Take the bytes of signals that arrived."""
-        os.read(self.fd, 64)
+    def drain(self) -> bool:
+        """Take the bytes of signals that arrived; whether one of them ends the run.
+
+        The alarm that stops a slow pattern leaves its byte here too.
+        """
+        return not _ENDING.isdisjoint(os.read(self.fd, 64))
 
     def close(self) -> None:
         """Give the signals back."""

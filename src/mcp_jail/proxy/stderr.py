@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import stat
 
 # Bytes of one line of the server's that are shown; a longer one is cut.
 LINE_LIMIT = 2 * 1024
@@ -32,7 +33,8 @@ class ErrorStream:
     """Writes whole, clean lines to a descriptor and never waits for its reader."""
 
     def __init__(self, name: str, *, fd: int = 2) -> None:
-        self._fd = fd
+        self._given = fd
+        self._fd = _own_end(fd)
         self._prefix = f"[{name}] "
         self._rest = b""
         self._is_cutting = False
@@ -61,6 +63,12 @@ class ErrorStream:
             self._show(self._rest)
             self._rest = b""
 
+    def close(self) -> None:
+        """Let go of the stream, where it was opened anew."""
+        if self._fd != self._given:
+            os.close(self._fd)
+            self._fd = self._given
+
     def _show(self, line: bytes) -> None:
         if self._shown > RUN_LIMIT:
             return
@@ -85,6 +93,21 @@ class ErrorStream:
                 os.write(self._fd, data[start : start + PIPE_BUF])
             except OSError:
                 return
+
+
+def _own_end(fd: int) -> int:
+    """The stream opened anew without blocking, where that can be: a terminal may be held (Ctrl-S).
+
+    The flag must not be set on the descriptor we were given: the client's shell shares it.
+    """
+    try:
+        mode = os.fstat(fd).st_mode
+        if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+            return fd
+        flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        return os.open(f"/proc/self/fd/{fd}", flags)
+    except OSError:
+        return fd
 
 
 def clean(text: str) -> str:
