@@ -140,6 +140,44 @@ def test_a_whole_result_refuses_what_a_schema_may_hide() -> None:
     assert whole.reason == "a key stands twice in one object"
 
 
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ("[]", "not an object"),
+        ('{"tools":[{"name":"a","Name":"b"}]}', "differ only in case"),
+        ('{"tools":[],"Tools":[]}', "differ only in case"),
+        ('{"n":1' + "0" * 400 + "}", "a number out of range"),
+        ('{"n":1e999}', "a number out of range"),
+    ],
+)
+def test_a_whole_result_refuses_what_two_parsers_read_differently(result: str, reason: str) -> None:
+    message = wire.parse(b'{"jsonrpc":"2.0","id":"q","result":' + result.encode() + b"}")
+    assert isinstance(message, Result)
+    whole = wire.whole(message.raw)
+    assert isinstance(whole, BadLine)
+    assert reason in whole.reason
+
+
+@pytest.mark.parametrize(
+    ("value", "id"), [(1, 1), ("1", "1"), (True, None), (1.0, None), (None, None), ([1], None)]
+)
+def test_only_strings_and_integers_are_ids(value: object, id: object) -> None:
+    assert wire.as_id(value) == id
+    assert type(wire.as_id(value)) is type(id)
+
+
+def test_an_answer_is_rendered_as_it_was_read() -> None:
+    line = b'{"jsonrpc":"2.0","id":"q","result":{"a":[1,2]}}'
+    message = wire.parse(line)
+    assert isinstance(message, Result)
+    assert wire.render(message) == line + b"\n"
+
+
+def test_the_codes_are_those_of_json_rpc() -> None:
+    assert refused(b"x").code == -32700
+    assert refused(b"[]").code == -32600
+
+
 def test_property_names_of_a_schema_may_differ_in_case() -> None:
     tool = '{"inputSchema":{"properties":{"x":{},"X":{}}}}'
     line = '{"jsonrpc":"2.0","id":"q","result":{"tools":[' + tool + "]}}"

@@ -149,12 +149,9 @@ def render_result(id: MessageId, result: dict[str, Any]) -> bytes:
     return _line(_Answer(id=id, result=result))
 
 
-def render_error(id: MessageId | None, code: int, text: str, data: Any = UNSET) -> bytes:
+def render_error(id: MessageId | None, code: int, text: str) -> bytes:
     """An error answer as one line; `id` None becomes null as JSON-RPC 2.0 asks."""
-    error = {"code": code, "message": text}
-    if data is not UNSET:
-        error["data"] = data
-    return _line(_NullableAnswer(id=id, error=error))
+    return _line(_NullableAnswer(id=id, error={"code": code, "message": text}))
 
 
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
