@@ -185,6 +185,7 @@ def test_floods_of_items_and_keys_cannot_be_evaluated() -> None:
     assert unmet(many, {"x": [1] * ITEMS_LIMIT}, OUTLOOK) is None
     assert unmet(many, {"x": [1] * (ITEMS_LIMIT + 1)}, OUTLOOK) is not None
     keys = {str(number): 1 for number in range(KEYS_LIMIT)}
+    assert unmet(bound("0", Constraint()), keys, OUTLOOK) is None
     assert "more than" in str(unmet(bound("0", Constraint()), keys | {"x": 1}, OUTLOOK))
 
 

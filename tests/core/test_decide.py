@@ -77,6 +77,12 @@ def test_a_name_a_server_might_trim_or_cut_is_denied(tool: str) -> None:
     assert judge(tool, book(default=ALLOW)).verdict is DENY
 
 
+def test_a_name_may_be_as_long_as_the_limit_and_no_longer() -> None:
+    rules: dict[str, Verdict | ToolRule] = {"x*": ALLOW}
+    assert judge("x" * 512, of=book(rules)).verdict is ALLOW
+    assert judge("x" * 513, of=book(rules)).verdict is DENY
+
+
 def test_a_name_that_only_looks_the_same_is_another_name() -> None:
     assert judge("Write_file").verdict is ASK
     assert judge("writ\u0435_file").verdict is ASK

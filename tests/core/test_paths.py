@@ -195,7 +195,23 @@ def test_a_root_that_is_not_there_yet_holds_what_is_made_below_it() -> None:
     assert under(f"{ROOT}/x", outlook=Imagined({HOME: "dir"}))
 
 
+def test_a_component_and_a_path_may_be_as_long_as_the_kernels() -> None:
+    for fits in (f"{ROOT}/" + "x" * 255, f"{ROOT}/" + "\u00e9" * 127, "/x" * 2047):
+        assert refused_shape(fits) is None
+    for exceeds in (f"{ROOT}/" + "x" * 256, "/x" * 2048, "/" + "\u00e9/" * 1365):
+        assert refused_shape(exceeds) == "is too long"
+
+
+def test_a_dot_on_the_way_is_no_place() -> None:
+    outlook = Imagined(TREE)
+    assert resolve(f"{ROOT}/./sub/.", lambda path: outlook.look(Space.HOST, path)) == (
+        *ROOT.strip("/").split("/"),
+        "sub",
+    )
+
+
 def test_forty_links_resolve_and_one_more_does_not() -> None:
+    assert LINKS_MAX == 40  # MAXSYMLINKS of the kernel: with more, its walk ends before ours
     chain = {f"/c/{index}": f"-> {index + 1}" for index in range(LINKS_MAX)}
     chain[f"/c/{LINKS_MAX}"] = "file"
     outlook = Imagined(chain | {"/c/before": "-> 0"})
