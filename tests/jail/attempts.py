@@ -427,7 +427,7 @@ def _(world: World) -> object:
 def _(world: World) -> object:
     found = []
     for pid in pids():
-        if pid not in {1, os.getpid()}:
+        if pid != os.getpid():  # PID 1 with the rest: patched, it lets the jail outlive the guard
             try:
                 with open(f"/proc/{pid}/mem", "r+b"):
                     found.append(pid)
@@ -438,6 +438,8 @@ def _(world: World) -> object:
 
 @attempt("P4 find a parent without the filter", bare="open")
 def _(world: World) -> object:
+    if not os.path.exists("/proc/1/status"):  # hidden: nothing of PID 1 can be opened at all
+        return os.listdir("/proc/1")
     with open("/proc/1/status") as file:
         status = file.read()
     return "Seccomp:\t2" not in status and "pid 1 unfiltered"

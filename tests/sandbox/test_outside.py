@@ -14,7 +14,8 @@ from mcp_jail.errors import JailBuildError
 from mcp_jail.sandbox.outside import (
     NAMESPACES,
     ServerStatus,
-    check_binds,
+    check_identities,
+    check_mounts,
     check_namespaces,
     children,
     end_holders,
@@ -104,9 +105,33 @@ def test_a_bind_that_is_another_is_refused() -> None:
         return (Mount(kind=kind, destination=place, source="/usr", why="t", identity=identity),)
 
     status = os.stat("/usr")
-    check_binds(os.getpid(), bind((status.st_dev, status.st_ino)))
-    check_binds(os.getpid(), bind(None))
+    check_identities(os.getpid(), bind((status.st_dev, status.st_ino)))
+    check_identities(os.getpid(), bind(None))
     with pytest.raises(JailBuildError, match="was replaced"):
-        check_binds(os.getpid(), bind((status.st_dev, status.st_ino + 1)))
+        check_identities(os.getpid(), bind((status.st_dev, status.st_ino + 1)))
     with pytest.raises(JailBuildError, match="is not in the jail"):
-        check_binds(os.getpid(), bind((1, 1), "/nothing/here"))
+        check_identities(os.getpid(), bind((1, 1), "/nothing/here"))
+
+
+def test_a_bind_is_not_looked_for_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real/share").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    status = os.stat(tmp_path / "real/share")
+    for place in ("real/share", "link/share"):
+        mount = Mount(
+            kind=MountKind.BIND_READ_ONLY,
+            destination=str(tmp_path / place),
+            source="/x",
+            why="t",
+            identity=(status.st_dev, status.st_ino),
+        )
+        if place == "real/share":
+            check_identities(os.getpid(), (mount,))
+        else:
+            with pytest.raises(JailBuildError, match="is not in the jail"):
+                check_identities(os.getpid(), (mount,))
+
+
+def test_the_hosts_own_mounts_are_no_jail() -> None:
+    with pytest.raises(JailBuildError, match="not as it was planned"):
+        check_mounts(os.getpid(), ())

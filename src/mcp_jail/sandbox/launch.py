@@ -27,8 +27,9 @@ from mcp_jail.sandbox import keeper as keepers
 from mcp_jail.sandbox.bwrap import Descriptors, arguments, encode
 from mcp_jail.sandbox.outside import (
     ServerStatus,
-    check_binds,
+    check_identities,
     check_interfaces,
+    check_mounts,
     check_namespaces,
     children,
     end_holders,
@@ -95,7 +96,8 @@ class Jail:
             self._wait_for_setup()
             check_namespaces(self.init_pid)
             check_interfaces(self.init_pid)
-            check_binds(self.init_pid, self.plan.mounts)
+            check_mounts(self.init_pid, self.plan.mounts)
+            check_identities(self.init_pid, self.plan.mounts)
         except OSError as error:  # it went away under our eyes
             why = self._why_bwrap_ended()
             self.close()

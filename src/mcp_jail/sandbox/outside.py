@@ -6,10 +6,12 @@ import contextlib
 import os
 import re
 import signal
+from collections.abc import Iterator
 from typing import Final
 
 from mcp_jail.core.spec import Mount, Value
 from mcp_jail.errors import JailBuildError
+from mcp_jail.sandbox.mountinfo import Point, differences, parse, strangers
 
 NAMESPACES: Final = ("user", "mnt", "pid", "ipc", "uts", "net")
 FILTER_MODE: Final = 2  # SECCOMP_MODE_FILTER
@@ -124,16 +126,59 @@ def check_interfaces(pid: int) -> None:
         raise JailBuildError(f"the jail's network has interfaces beside lo: {', '.join(names)}")
 
 
-def check_binds(pid: int, mounts: tuple[Mount, ...]) -> None:
-    """Refuse a bind that is not what was judged: somebody swapped a directory in between."""
-    for mount in mounts:
-        if mount.identity is None:
-            continue
-        try:
-            seen = os.stat(f"/proc/{pid}/root{mount.destination}", follow_symlinks=False)
-        except OSError as error:
-            raise JailBuildError(f"'{mount.destination}' is not in the jail: {error}") from error
-        if (seen.st_dev, seen.st_ino) != mount.identity:
-            raise JailBuildError(
-                f"'{mount.destination}' was replaced while the jail was being built"
-            )
+_AGAIN: Final = "start again, unless something keeps replacing directories that are shared"
+
+
+def check_mounts(pid: int, mounts: tuple[Mount, ...]) -> None:
+    """Refuse a jail in which anything is mounted that was not planned, or not what was judged.
+
+    Somebody who exchanges directories while bwrap follows paths in them has a mount land elsewhere.
+    """
+    points = read_mounts(pid)
+    found = differences(mounts, points) or strangers(mounts, points, read_mounts(os.getpid()))
+    if found:
+        raise JailBuildError(f"the jail is not as it was planned: {'; '.join(found)}", hint=_AGAIN)
+
+
+def read_mounts(pid: int) -> tuple[Point, ...]:
+    """All that a process sees mounted."""
+    with open(f"/proc/{pid}/mountinfo", "rb") as file:
+        return parse(os.fsdecode(file.read()))
+
+
+def check_identities(pid: int, mounts: tuple[Mount, ...]) -> None:
+    """Refuse a bind that is not the very directory or file that was judged."""
+    with _opened(f"/proc/{pid}/root") as root:
+        for mount in mounts:
+            if mount.identity is None:
+                continue
+            try:
+                seen = _status_without_links(root, mount.destination)
+            except OSError as error:
+                raise JailBuildError(
+                    f"'{mount.destination}' is not in the jail: {error}"
+                ) from error
+            if (seen.st_dev, seen.st_ino) != mount.identity:
+                raise JailBuildError(
+                    f"'{mount.destination}' was replaced while the jail was being built",
+                    hint=_AGAIN,
+                )
+
+
+def _status_without_links(root: int, path: str) -> os.stat_result:
+    """What stands at a path below an open directory; OSError where a link stands on the way."""
+    with contextlib.ExitStack() as stack:
+        here = root
+        for part in filter(None, path.split("/")):
+            here = stack.enter_context(_opened(part, here))  # a link is opened itself: a dead end
+        return os.fstat(here)
+
+
+@contextlib.contextmanager
+def _opened(path: str, directory: int | None = None) -> Iterator[int]:
+    flags = os.O_PATH | os.O_CLOEXEC | (os.O_NOFOLLOW if directory is not None else 0)
+    fd = os.open(path, flags, dir_fd=directory)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

@@ -99,6 +99,10 @@ def _system(looks: Looks) -> Iterable[Mount]:
         else:
             yield _bind(seen, seen.path, Access.READ_ONLY, "the system's programs")
     yield Mount(kind=MountKind.PROC, destination="/proc", why="the jail's own processes")
+    # Whoever writes the memory of bwrap's process in there can have the jail outlive its guard.
+    yield Mount(
+        kind=MountKind.TMPFS_READ_ONLY, destination="/proc/1", why="the process that ends the jail"
+    )
     for seen in looks.system.proc_read_only:
         yield _bind(
             seen, seen.path, Access.READ_ONLY, "a sysctl asks for the user, not for a right"
