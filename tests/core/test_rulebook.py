@@ -101,6 +101,20 @@ def test_directories_hosts_and_items_are_bound() -> None:
     assert check.each.hosts.below == {("c.d", 80)}
 
 
+@pytest.mark.parametrize("host", ["a.b", ("a.b",)])
+def test_hosts_that_a_constraint_names_itself_are_bound(host: str | tuple[str, ...]) -> None:
+    constraint = Constraint(host=host)
+    policy = Policy(
+        name="p",
+        network=Network(allow=("other.c",)),
+        tools=Tools(rules={"t": ToolRule(decision=ALLOW, args={"x": constraint})}),
+    )
+    (rule,) = compile_rules(policy, {}, home=HOME, cwd=None).tools.for_name("t")
+    hosts = rule.checks[0].hosts
+    assert hosts is not None
+    assert hosts.exact == {("a.b", 443)}
+
+
 def test_relative_arguments_start_nowhere_unless_the_policy_names_a_directory() -> None:
     rule = ToolRule(decision=ALLOW, args={"x": Constraint(under=("~/p",))})
     policy = Policy(name="p", server=Server(), tools=Tools(rules={"t": rule}))

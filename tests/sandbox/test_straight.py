@@ -52,3 +52,14 @@ def test_what_is_missing_is_said_to_be(tree: Path, path: str, ask: object) -> No
 def test_a_file_with_something_below_is_not_straight(tree: Path, ask: object) -> None:
     assert callable(ask)
     assert ask(str(tree / "real" / "file" / "below")) is False
+
+
+@WAYS
+def test_no_descriptor_is_left_open_by_a_question(tree: Path, ask: object) -> None:
+    assert callable(ask)
+    ask(str(tree))
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        ask(str(tree / "real"))
+        ask(str(tree / "link"))
+    assert len(os.listdir("/proc/self/fd")) == before
