@@ -159,7 +159,9 @@ def test_a_whole_result_refuses_what_two_parsers_read_differently(result: str, r
 
 
 @pytest.mark.parametrize(
-    ("value", "id"), [(1, 1), ("1", "1"), (True, None), (1.0, None), (None, None), ([1], None)]
+    ("value", "id"),
+    [(1, 1), ("1", "1"), (True, None), (1.0, None), (None, None), ([1], None)],
+    ids=repr,
 )
 def test_only_strings_and_integers_are_ids(value: object, id: object) -> None:
     assert wire.as_id(value) == id
