@@ -187,14 +187,17 @@ def _mcp_jail() -> tuple[str, ...]:
 
 
 def _not_started(code: int, errors: str) -> JailBuildError:
-    """The guard's own words why it did not start the server."""
+    """The guard's own words why it did not start the server, a policy's problems too."""
     with open(errors, encoding="utf-8", errors="replace") as file:
         lines = file.read().splitlines()
     said, hints = (
         [line.partition(word)[2] for line in lines if line.startswith(f"mcp-jail: {word}")]
         for word in ("error: ", "hint: ")
     )
+    problems = [line for line in lines if line and not line.startswith(("mcp-jail: ", "["))]
     message = said[0] if said else f"the jailed run ended with {code} before it answered"
+    if said and problems:
+        message = "\n".join([message.removesuffix(", above"), *problems])
     return JailBuildError(message, hint="\n".join(hints) or "\n".join(lines[-5:]))
 
 
