@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mcp_jail.core.spec import Mount, MountKind, Plan
 from mcp_jail.sandbox.protected import Ours
+from mcp_jail.sandbox.system import look_at_system
 from sandbox.conftest import Planner
 
 
@@ -114,6 +115,31 @@ def test_nothing_is_mounted_on_what_is_not_there(home: Path, make: Planner) -> N
     plan = make(read=(home / "read",))
     inside = [m for m in plan.mounts if m.destination.startswith(f"{home}/read/")]
     assert inside == []
+
+
+def test_what_every_jail_has_of_its_own_has_a_bound(make: Planner) -> None:
+    plan = make()
+    own = {m.destination: (m.size, m.mode) for m in plan.mounts if m.kind is MountKind.TMPFS}
+    home = own.pop(plan.env["HOME"])
+    assert home == (1 << 30, 0o700)
+    assert own == {
+        "/dev/shm": (256 << 20, 0o1777),
+        "/run": (16 << 20, 0o755),
+        "/tmp": (1 << 30, 0o1777),
+        "/var/tmp": (1 << 30, 0o1777),
+    }
+    assert kind_at(plan, "/proc") is MountKind.PROC
+    assert kind_at(plan, "/dev") is MountKind.DEV
+
+
+def test_every_mask_over_proc_is_in_the_plan(make: Planner) -> None:
+    plan, system = make(), look_at_system(os.getuid())
+    for seen in system.proc_read_only:
+        assert kind_at(plan, seen.path) is MountKind.BIND_READ_ONLY
+    for seen in system.proc_hidden:
+        mask = at(plan, seen.path)
+        assert mask is not None
+        assert mask.kind is MountKind.TMPFS_READ_ONLY or mask.source == "/dev/null"
 
 
 def test_the_environment_is_built_and_not_passed_on(
