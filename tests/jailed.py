@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from mcp_jail.core.spec import JailSpec, MountKind, Plan, Share
+from mcp_jail.sandbox import starter
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.bwrap import Descriptors, arguments, encode
 
@@ -29,16 +30,16 @@ def run_inside(plan: Plan, stdin: bytes) -> bytes:
             if mount.kind is MountKind.DATA
         ]
         seccomp = stack.enter_context(_memory(plan.seccomp))
-        info = stack.enter_context(_memory(b""))
+        program = stack.enter_context(_memory(starter.program(os.uname().machine)))
         block = os.open(os.devnull, os.O_RDONLY)
         stack.callback(os.close, block)
-        fds = Descriptors(seccomp=seccomp, info=info, block=block, data=tuple(files))
+        fds = Descriptors(seccomp=seccomp, block=block, starter=program, data=tuple(files))
         options = stack.enter_context(_memory(encode(arguments(plan, fds))))
         done = subprocess.run(
             [plan.bwrap, "--args", str(options), "--", *plan.command],
             input=stdin,
             stdout=subprocess.PIPE,
-            pass_fds=(options, seccomp, info, block, *files),
+            pass_fds=(options, seccomp, program, block, *files),
             env={},
             check=True,
             timeout=60,

@@ -17,6 +17,7 @@ import pytest
 
 from jail.conftest import SECRET, Finding, World, findings, standard_case
 from mcp_jail.core.spec import Access, JailSpec, MountKind, Plan, Share
+from mcp_jail.sandbox import starter
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.bwrap import Descriptors, arguments
 from mcp_jail.sandbox.probe import probe
@@ -70,13 +71,14 @@ def plan(world: World, script: Path) -> Plan:
 def run_changed(plan: Plan, change: Change, world: World, name: str) -> dict[str, Finding]:
     """Run one attempt in a jail whose options were changed."""
     contents = [m.data or b"" for m in plan.mounts if m.kind is MountKind.DATA]
-    fds = [os.memfd_create("t") for _ in (plan.seccomp, *contents)]
-    for fd, content in zip(fds, (plan.seccomp, *contents), strict=True):
+    program = starter.program(os.uname().machine)
+    fds = [os.memfd_create("t") for _ in (plan.seccomp, program, *contents)]
+    for fd, content in zip(fds, (plan.seccomp, program, *contents), strict=True):
         os.write(fd, content)
         os.lseek(fd, 0, os.SEEK_SET)
-    numbers = Descriptors(seccomp=fds[0], info=1, block=0, data=tuple(fds[1:]))
+    numbers = Descriptors(seccomp=fds[0], block=0, starter=fds[1], data=tuple(fds[2:]))
     options = arguments(plan, numbers)
-    options = without("--block-fd", "0")(without("--info-fd", "1")(options))
+    options = without("--block-fd", "0")(options)
     script = Path(world.facts["ro"]) / "attempts.py"
     command = [*plan.command, "-I", str(script), str(script.with_name("world.json")), name]
     done = subprocess.run(
@@ -157,8 +159,7 @@ OTHERWISE = {
     "--file": "without it a program would miss a setting; test_plan reads what stands in them",
     "--setenv": LESS,
     "--chdir": LESS,
-    "--info-fd": "without it the guard does not know whom to look at, and refuses; test_launch",
-    "--block-fd": "test_lifecycle and test_launch: nothing starts before it is told to",
+    "--block-fd": "test_launch: a jail that is refused has run nothing; test_keeper_killed",
 }
 # Options that are taken away by tests of their own below.
 BELOW = {
@@ -172,8 +173,7 @@ BELOW = {
 WORDS_AFTER = {
     "--cap-drop": 1, "--uid": 1, "--gid": 1, "--hostname": 1, "--ro-bind": 2, "--bind": 2,
     "--perms": 1, "--size": 1, "--tmpfs": 1, "--proc": 1, "--dev": 1, "--file": 2, "--symlink": 2,
-    "--remount-ro": 1, "--setenv": 2, "--chdir": 1, "--seccomp": 1, "--info-fd": 1,
-    "--block-fd": 1,
+    "--remount-ro": 1, "--setenv": 2, "--chdir": 1, "--seccomp": 1, "--block-fd": 1,
 }  # fmt: skip
 SHOWN = {**ELEMENTS, **(ROOT_ELEMENTS if ROOT else {})}
 
@@ -191,7 +191,7 @@ def test_every_option_is_shown_to_be_needed_or_listed_with_a_reason(plan: Plan) 
     full = msgspec.structs.replace(plan, env={"A": "B"})
     assert {mount.kind for mount in full.mounts} == set(MountKind)
     data = tuple(range(7, 7 + len(full.mounts)))
-    used = options_of(arguments(full, Descriptors(seccomp=4, info=5, block=6, data=data)))
+    used = options_of(arguments(full, Descriptors(seccomp=4, block=5, starter=6, data=data)))
     removed = {word for key in (*ELEMENTS, *ROOT_ELEMENTS) for word in key.replace(",", "").split()}
     shown = {word for word in removed if word.startswith("--")}
     assert used == shown | OTHERWISE.keys() | BELOW.keys()
@@ -263,7 +263,7 @@ def test_without_its_mask_a_credential_in_a_share_is_read(
 def test_without_its_mask_our_state_in_a_share_is_read(
     plan: Plan, world: World, script: Path
 ) -> None:
-    place = str(world.home / ".config/mcp-jail")
+    place = str(world.home / "backup/.config/mcp-jail")
     change = both(
         without("--perms", "0555", "--tmpfs", place),
         without("--remount-ro", place),

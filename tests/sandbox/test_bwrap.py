@@ -7,7 +7,7 @@ import pytest
 from mcp_jail.core.spec import Mount, MountKind, Plan
 from mcp_jail.sandbox.bwrap import Descriptors, arguments, encode
 
-FDS = Descriptors(seccomp=4, info=5, block=6, data=(7, 8))
+FDS = Descriptors(seccomp=4, block=5, starter=6, data=(8, 9))
 
 
 def plan(*mounts: Mount, env: dict[str, str] | None = None) -> Plan:
@@ -33,7 +33,7 @@ def test_every_wall_is_there_whatever_the_plan() -> None:
         at = options.index(pair[0])
         assert options[at : at + 2] == pair
     assert "--clearenv" in options
-    assert options[-8:] == "--chdir /x --seccomp 4 --info-fd 5 --block-fd 6".split()
+    assert options[-6:] == "--chdir /x --seccomp 4 --block-fd 5".split()
     assert options[options.index("--uid") :][:4] == ["--uid", "7", "--gid", "8"]
 
 
@@ -53,8 +53,8 @@ def test_mounts_are_made_in_the_order_of_the_plan() -> None:
     )
     start = options.index("--perms")
     expected = """--perms 0700 --size 5 --tmpfs /home --ro-bind /src/a /home/a --bind /src/b /home/b
-    --perms 0444 --file 7 /etc/one --symlink usr/bin /bin --perms 0444 --file 8 /etc/two
-    --proc /proc --dev /dev --remount-ro /dev --remount-ro /"""
+    --perms 0444 --file 8 /etc/one --symlink usr/bin /bin --perms 0444 --file 9 /etc/two
+    --proc /proc --dev /dev --perms 0555 --file 6 /.starter --remount-ro /dev --remount-ro /"""
     assert options[start : start + len(expected.split())] == expected.split()
 
 

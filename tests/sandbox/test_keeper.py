@@ -143,9 +143,24 @@ def test_a_killed_keeper_reads_as_a_killed_jail(run_code: Run) -> None:
     code = """
     held, child, reading = spawn("/bin/sleep", "1000")
     os.kill(held.pid, signal.SIGKILL)
-    tell([output(reading), held.status(10)])
+    status = held.status(10)
+    signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)  # bwrap would have a signal of its own
+    tell([output(reading), status])
     """
     assert run_code(SPAWN + _dedent(code)) == ["", int(signal.SIGKILL)]
+
+
+def test_a_killed_keeper_starts_nothing(run_code: Run) -> None:
+    code = """
+    held = keeper.start()
+    os.kill(held.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, held.pid, os.WEXITED | os.WNOWAIT)
+    try:
+        held.spawn("/bin/true", ["true"], [0, 1, 2])
+    except JailBuildError as error:
+        tell(error.message)
+    """
+    assert "keeper" in run_code(_dedent(code))
 
 
 def _dedent(code: str) -> str:

@@ -212,18 +212,38 @@ def test_a_jail_with_another_interface_than_lo_is_refused(run_code: Run, tmp_pat
     assert not started
 
 
-def test_a_server_without_a_filter_is_not_held_and_the_jail_ends(run_code: Run) -> None:
+def test_a_server_without_a_filter_is_never_started(run_code: Run, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
     code = """
-    jail = launch_without(plan("/bin/sh", "-c", "echo here; sleep 1000"), "--seccomp")
+    mark = sys.argv[2] + "/mark"
+    made = plan("/bin/sh", "-c", "echo > " + mark, write=[sys.argv[2]])
+    jail = launch_without(made, "--seccomp")
+    try:
+        jail.go()
+    except launch.NotHeldError as error:
+        seen = error.status
+        alive = os.path.exists(f"/proc/{jail.bwrap_pid}/exe")
+        tell([seen.held, seen.no_new_privs, seen.seccomp, os.path.exists(mark), alive])
+    """
+    told = run_code(UNTOLD + textwrap.dedent(code), str(tmp_path / "out"))
+    assert told == [False, True, 0, False, False]
+
+
+def test_a_server_that_gets_rid_of_what_holds_it_is_not_held_and_the_jail_ends(
+    run_code: Run,
+) -> None:
+    code = """
+    jail = launch.launch(plan("/bin/sh", "-c", "echo here; sleep 1000"))
     jail.go()
     os.read(jail.stdout, 5)
+    read = launch.read_status
+    launch.read_status = lambda pid: msgspec.structs.replace(read(pid), seccomp=0)
     try:
         jail.status(has_spoken=True)
     except launch.NotHeldError as error:
-        seen = error.status
-        tell([seen.held, seen.no_new_privs, seen.seccomp, os.WTERMSIG(jail.wait(10))])
+        tell([error.status.held, os.WTERMSIG(jail.wait(10))])
     """
-    assert run_code(UNTOLD + textwrap.dedent(code)) == [False, True, 0, 9]
+    assert run_code("import msgspec\n" + textwrap.dedent(code)) == [False, 9]
 
 
 def test_what_bwrap_says_is_passed_on_and_nothing_is_left(run_code: Run, tmp_path: Path) -> None:
@@ -371,11 +391,11 @@ def test_a_home_behind_a_link_works_under_both_names(run_code: Run, tmp_path: Pa
 def test_a_masked_directory_is_empty_and_what_is_named_in_it_is_not(
     run_code: Run, home: Path
 ) -> None:
-    for name in (".config/gh/deep", ".config/gh/secret"):
+    for name in ("backup/.ssh", "backup/.config/gh/deep", "backup/.config/gh/secret"):
         (home / name).mkdir(parents=True)
     code = """
-    made = plan("/bin/sh", "-c", "cd ~/.config/gh && ls && ls -d deep && echo x > new",
-                read=[HOME + "/.config", HOME + "/.config/gh/deep"])
+    made = plan("/bin/sh", "-c", "cd ~/backup/.config/gh && ls && ls -d deep && echo x > new",
+                read=[HOME + "/backup/.config", HOME + "/backup/.config/gh/deep"])
     jail = launch.launch(made)
     jail.go()
     tell([output(jail.stdout), "Read-only" in output(jail.stderr)])

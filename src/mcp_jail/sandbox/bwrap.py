@@ -1,7 +1,7 @@
 """A plan as bubblewrap's options. Pure: the launcher hands them over through a descriptor.
 
 All options go through `--args FD`, so that neither the environment nor a secret stands on a command
-line that other users can read. The command itself follows `--` on the command line
+line that other users can read. The starter and the command follow `--` on the command line
 (CVE-2024-32462: a command that begins with `--` is not an option).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from mcp_jail.core.spec import Mount, MountKind, Plan, Value
+from mcp_jail.sandbox.starter import PLACE
 
 # What holds whatever the policy says.
 WALLS: Final = (
@@ -28,14 +29,15 @@ WALLS: Final = (
 
 
 class Descriptors(Value, frozen=True):
-    """The numbers, in the child, of what bwrap reads and writes beside the server's stdio.
+    """The numbers, in the child, of what bwrap reads beside the server's stdio.
 
-    `data` has one number for each `MountKind.DATA` of the plan, in the plan's order.
+    `starter` holds the program of `starter`; `data` has one number for each `MountKind.DATA` of the
+    plan, in the plan's order.
     """
 
     seccomp: int
-    info: int
     block: int
+    starter: int
     data: tuple[int, ...]
 
 
@@ -46,11 +48,10 @@ def arguments(plan: Plan, fds: Descriptors) -> list[str]:
         *("--cap-drop", "ALL"),
         *("--uid", str(plan.uid), "--gid", str(plan.gid)),
         *("--hostname", plan.hostname),
-        *_mounts(plan.mounts, fds.data),
+        *_mounts(plan.mounts, fds),
         *_environment(plan.env),
         *("--chdir", plan.cwd),
         *("--seccomp", str(fds.seccomp)),
-        *("--info-fd", str(fds.info)),
         *("--block-fd", str(fds.block)),
     ]
 
@@ -62,12 +63,13 @@ def encode(options: list[str]) -> bytes:
     return b"".join(option.encode("utf-8", "surrogateescape") + b"\0" for option in options)
 
 
-def _mounts(mounts: tuple[Mount, ...], data: tuple[int, ...]) -> list[str]:
+def _mounts(mounts: tuple[Mount, ...], fds: Descriptors) -> list[str]:
     options: list[str] = []
-    numbers = iter(data)
+    numbers = iter(fds.data)
     for mount in mounts:
         number = next(numbers) if mount.kind is MountKind.DATA else -1
         options += _mount(mount, number)
+    options += ["--perms", "0555", "--file", str(fds.starter), PLACE]
     # Closed last and the deepest first, since something may be put into a masked directory.
     closing = [m.destination for m in mounts if m.kind is MountKind.TMPFS_READ_ONLY]
     for destination in sorted(closing, key=lambda path: path.count("/"), reverse=True):

@@ -1,9 +1,11 @@
 """The keeper: a small process of ours that outlives the guard by as long as the jail does.
 
 It is forked before anything else and is the *parent* of bwrap, for three reasons. A parent-death
-signal counts per thread (prctl(2)), and the keeper has one thread that never ends before its jail.
-As a child subreaper it inherits what a killed bwrap leaves behind half-started, so nothing gets
-away in the moments before bwrap has armed its own parent-death signals. And when the guard is
+signal counts per thread (prctl(2)), and the keeper has one thread that never ends before its jail;
+bwrap arms it by itself (`--die-with-parent`), just before it lets its child go on. Armed earlier,
+it could end bwrap while that child waits for it, and a killed keeper would leave the child for
+ever. As a child subreaper it inherits what a killed bwrap leaves behind half-started, so nothing
+gets away in the moments before bwrap has armed its own parent-death signals. And when the guard is
 killed, the keeper is the one that still knows what to end and which files to take away.
 
 Guard and keeper speak over one SEQPACKET pair; descriptors travel by SCM_RIGHTS. The guard asks:
@@ -30,7 +32,6 @@ DESCRIPTORS_LIMIT: Final = 64  # SCM_RIGHTS carries 253
 END_DEADLINE: Final = 5.0  # seconds for killed processes to be gone; they only need to be reaped
 SPAWN_DEADLINE: Final = 10.0  # seconds for a fork
 
-_PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
@@ -55,9 +56,9 @@ class Keeper:
             raise JailBuildError(
                 f"the server's command line has {len(request)} bytes, at most {MESSAGE_LIMIT} fit"
             )
-        socket.send_fds(self.channel, [request], fds)
         self.channel.settimeout(SPAWN_DEADLINE)
         try:
+            socket.send_fds(self.channel, [request], fds)
             answer, given, _, _ = socket.recv_fds(self.channel, MESSAGE_LIMIT, 1)
         except OSError as error:
             raise JailBuildError(f"the keeper does not answer: {error}") from error
@@ -190,10 +191,9 @@ class _Watch:
         if self.child is not None:
             self.channel.send(b"failed\0a keeper has one jail")
             return
-        keeper = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _become(keeper, words[0], words[1:], fds)
+            _become(words[0], words[1:], fds)
         for fd in fds:
             os.close(fd)
         self.child = Spawned(pid=pid, pidfd=os.pidfd_open(pid))
@@ -253,13 +253,9 @@ def _kill_children() -> None:
             continue
 
 
-def _become(keeper: int, path: bytes, argv: list[bytes], fds: list[int]) -> NoReturn:
+def _become(path: bytes, argv: list[bytes], fds: list[int]) -> NoReturn:
     """In the forked child: put the descriptors in their places, close the rest, be bwrap."""
     try:
-        # Survives the exec of an unprivileged program. bwrap arms its own only later.
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != keeper:  # it died before the signal was armed
-            os._exit(1)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)  # an ignored signal would stay so past exec
         signal.pthread_sigmask(signal.SIG_SETMASK, ())

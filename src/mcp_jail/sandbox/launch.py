@@ -1,31 +1,36 @@
 """A plan as a running child, in the order that leaves nothing behind at any moment.
 
 1. The keeper is forked; from here on the guard may be killed and nothing stays.
-2. bwrap is started by the keeper and builds the jail. The server is held back by a pipe whose
-   reading end is opened for writing too: with a plain pipe the guard's death is an end of file, and
-   an end of file starts the server.
-3. From outside: the namespaces are others than ours, the network has no interface but lo, and each
-   bind is the very directory that was judged.
-4. `go` lets the server start; `status` reads what the kernel says of it.
+2. bwrap is started by the keeper, builds the jail and waits at a pipe.
+3. From outside: the namespaces are others than ours, the network has no interface but lo, and
+   nothing is mounted but what was judged.
+4. `go` lets bwrap execute the starter, which waits again. By now the kernel holds the server-to-be
+   and ends the jail with bwrap, and bwrap with the keeper; that is looked at.
+5. The starter is told to become the server, and only a living guard can tell it.
+
+Whoever is killed at whatever moment, no server starts: an end of file lets bwrap go on to the
+starter and ends the starter. So nothing that waits is left behind either. Before step 4 bwrap's
+process inside has no parent-death signal, and nobody's death may leave it waiting for ever.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import re
 import select
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from mcp_jail.core.spec import MountKind, Plan
 from mcp_jail.errors import JailBuildError
 from mcp_jail.sandbox import keeper as keepers
+from mcp_jail.sandbox import starter
 from mcp_jail.sandbox.bwrap import Descriptors, arguments, encode
+from mcp_jail.sandbox.channels import Channels, close_all
 from mcp_jail.sandbox.outside import (
+    FILTER_MODE,
     ServerStatus,
     check_identities,
     check_interfaces,
@@ -37,11 +42,12 @@ from mcp_jail.sandbox.outside import (
     read_status,
 )
 
-PIPE_SIZE: Final = 1 << 20  # bytes; what an ordinary user may ask for (/proc/sys/fs/pipe-max-size)
 SETUP_DEADLINE: Final = 10.0  # seconds bwrap may take; it needs 5 to 10 ms on an idle machine
 NAP: Final = 0.0003  # seconds between two looks
 SERVER_NUMBER: Final = 2  # in its PID namespace: bwrap is 1 and forks the server first
-FIRST_DATA: Final = 7  # the child's descriptors: 0-2 stdio, 3 options, 4 filter, 5 info, 6 block
+# The child's descriptors: 0-2 stdio, 3 options, 4 filter, 5 block, 6 the starter, and from here on
+# the data.
+FIRST_DATA: Final = starter.DESCRIPTOR + 1
 
 
 class NotHeldError(JailBuildError):
@@ -69,10 +75,9 @@ class Jail:
         self.stdin = ends["stdin"]
         self.stdout = ends["stdout"]
         self.stderr = ends["stderr"]
-        self._info = ends["info"]
         self._block = ends["block"]
-        self._init: int | None = None
-        self._init_pidfd = -1
+        self._go = ends["go"]
+        self._init: tuple[int, int] | None = None  # its number, and a pidfd
         self._server: tuple[int, int] | None = None  # its number, and a pidfd
         self._verified = False
         self._went = False
@@ -81,14 +86,14 @@ class Jail:
 
     @property
     def init_pid(self) -> int:
-        """The host's number of the process that is PID 1 inside."""
+        """The host's number of the process that is PID 1 inside; waits for bwrap to make it."""
         if self._init is None:
-            self._init = self._read_info()
-            try:
-                self._init_pidfd = os.pidfd_open(self._init)
-            except ProcessLookupError:
-                raise self._why_bwrap_ended() from None
-        return self._init
+            for _ in self._while_running("bwrap does not get ready"):
+                self._init = _child(self.bwrap_pid)
+                if self._init is not None:
+                    return self._init[0]
+            raise self._why_bwrap_ended()
+        return self._init[0]
 
     def verify(self) -> None:
         """Wait until the jail is built and look at it from outside; JailBuildError ends it."""
@@ -108,20 +113,34 @@ class Jail:
         self._verified = True
 
     def go(self) -> None:
-        """Let the server start, after `verify`."""
+        """Let the server start, after `verify`; JailBuildError ends the jail.
+
+        NotHeldError when the kernel does not hold what is about to become the server.
+        """
         if not self._verified:
             self.verify()
-        self._went = True
         try:
             os.write(self._block, b"g")
-        except BrokenPipeError:  # nobody is left to start it
-            raise self._why_bwrap_ended() from None
+            self._hear_the_starter()
+            self._check_that_it_is_held()
+            self._check_that_it_ends_with_us()
+            os.write(self._go, b"g")
+        except OSError as error:  # it went away under our eyes
+            why = self._why_bwrap_ended()
+            self.close()
+            raise why from error
+        except BaseException:
+            self.close()
+            raise
+        self._went = True
 
     def server_pid(self) -> int | None:
         """The host's number of the server; waits for it after `go`. None when the jail is over."""
+        if select.select([self.pidfd], [], [], 0)[0]:
+            return None
         for _ in self._while_running("the server did not start"):
             if self._server is None:
-                self._server = _find_server(self.init_pid)
+                self._server = _child(self.init_pid, SERVER_NUMBER)
             if self._server is not None:
                 return self._server[0]
         return None
@@ -156,7 +175,7 @@ class Jail:
 
     def kill(self) -> None:
         """End every process of the jail at once, also where the keeper and bwrap were killed."""
-        for pidfd in (self.pidfd, self._init_pidfd):
+        for pidfd in (self.pidfd, self._init[1] if self._init is not None else -1):
             if pidfd >= 0:
                 with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(pidfd, signal.SIGKILL)
@@ -165,6 +184,8 @@ class Jail:
         """The jail's wait status (of the server, as bwrap passes it on), None after `timeout` s."""
         if self._status is None:
             self._status = self.keeper.status(timeout)
+            if self._status is not None:
+                self.kill()  # for a keeper that was killed
         return self._status
 
     def close(self) -> None:
@@ -179,29 +200,11 @@ class Jail:
         # A killed keeper takes nothing along, and a bwrap that waits outlives its killed parent.
         self.kill()
         if self._init is None:
-            end_holders(self._block)  # which bwrap keeps until `go`
-        fds = [self.stdin, self.stdout, self.stderr, self._info, self._block, self.pidfd]
-        fds.append(self._init_pidfd)
-        fds += [self._server[1]] if self._server is not None else []
-        _close_all(fd for fd in fds if fd >= 0)
-
-    def _read_info(self) -> int:
-        """The process bwrap made; it says so before the mounts are done."""
-        text = b""
-        deadline = time.monotonic() + SETUP_DEADLINE
-        while b"}" not in text:
-            left = deadline - time.monotonic()
-            ready = select.select([self._info, self.pidfd], [], [], max(left, 0.0))[0]
-            if not ready:
-                raise JailBuildError("bwrap does not get ready")
-            more = os.read(self._info, 4096) if self._info in ready else b""
-            if not more:
-                raise self._why_bwrap_ended()
-            text += more
-        found = re.search(rb'"child-pid"\s*:\s*(\d+)', text)
-        if found is None:
-            raise JailBuildError("bwrap does not say which process it made")
-        return int(found[1])
+            select.select([self.pidfd], [], [], keepers.END_DEADLINE)  # it makes no child any more
+            end_holders(self._block)  # which bwrap's child keeps until `go`
+        fds = [self.stdin, self.stdout, self.stderr, self._block, self._go, self.pidfd]
+        fds += [known[1] for known in (self._init, self._server) if known is not None]
+        close_all(fd for fd in fds if fd >= 0)
 
     def _wait_for_setup(self) -> None:
         """Wait for bwrap to drop its last capability: all is mounted then, and it blocks next."""
@@ -210,6 +213,35 @@ class Jail:
             if seen is not None and not (seen.effective | seen.bounding):
                 return
         raise self._why_bwrap_ended()
+
+    def _hear_the_starter(self) -> None:
+        """Wait for the starter to be executed: bwrap has nothing more to do to the server then."""
+        ready = select.select([self._go, self.pidfd], [], [], SETUP_DEADLINE)[0]
+        if not ready:
+            raise JailBuildError("the starter does not answer")
+        if self._go not in ready or os.read(self._go, 1) != starter.HERE:
+            raise self._why_bwrap_ended()
+
+    def _check_that_it_is_held(self) -> None:
+        pid = self.server_pid()
+        seen = None if pid is None else read_status(pid)
+        if seen is None:
+            raise self._why_bwrap_ended()
+        if not seen.held:
+            raise NotHeldError(seen)
+
+    def _check_that_it_ends_with_us(self) -> None:
+        """Wait for PID 1 to have its parent-death signal, and see that bwrap and keeper live.
+
+        bwrap's PID 1 arms the signal just before it puts its filter on (do_init in bubblewrap.c),
+        and the filter can be seen. One who died before would not be noticed; one who dies later is.
+        """
+        for _ in self._while_running("bwrap's first process gets no filter"):
+            seen = read_status(self.init_pid)
+            if seen is not None and seen.seccomp == FILTER_MODE:
+                break
+        if self.wait(0) is not None or select.select([self.pidfd], [], [], 0)[0]:
+            raise self._why_bwrap_ended()
 
     def _while_running(self, message: str) -> Iterator[None]:
         """One look after another until the jail is over; JailBuildError when it takes too long."""
@@ -240,79 +272,38 @@ def launch(plan: Plan, *, keeper: keepers.Keeper | None = None) -> Jail:
             hint="; ".join(gap.cure for gap in plan.gaps),
         )
     keeper = keeper or keepers.start()
-    opened: list[int] = []
+    channels = Channels()
     try:
-        ours, theirs = _channels(opened)
-        data = [_memory(m.data or b"") for m in plan.mounts if m.kind is MountKind.DATA]
+        data = [m.data or b"" for m in plan.mounts if m.kind is MountKind.DATA]
         numbers = tuple(range(FIRST_DATA, FIRST_DATA + len(data)))
-        fds = Descriptors(seccomp=4, info=5, block=6, data=numbers)
-        options = _memory(encode(arguments(plan, fds)))
-        theirs[3:3] = [options, _memory(plan.seccomp)]
-        theirs += data
-        opened += [options, theirs[4], *data]
-        argv = [plan.bwrap, "--args", "3", "--", *plan.command]
-        spawned = keeper.spawn(plan.bwrap, argv, theirs)
+        options = arguments(plan, Descriptors(seccomp=4, block=5, starter=6, data=numbers))
+        program = starter.program(os.uname().machine)
+        fds = channels.theirs(encode(options), plan.seccomp, program, data)
+        argv = [plan.bwrap, "--args", "3", "--", starter.PLACE, *plan.command]
+        spawned = keeper.spawn(plan.bwrap, argv, fds)
     except BaseException:
         keeper.close()
-        _close_all(opened)
+        channels.close()
         raise
-    _close_all(fd for fd in opened if fd not in ours.values())
-    return Jail(plan, keeper, spawned, ours)
+    channels.close_theirs()
+    return Jail(plan, keeper, spawned, channels.ours)
 
 
-def _find_server(init: int) -> tuple[int, int] | None:
-    """The server's number and a pidfd, None while it is not there."""
-    for pid in children(init):
+def _child(parent: int, number: int | None = None) -> tuple[int, int] | None:
+    """A process's child with this number in its PID namespace, and a pidfd; None if there is none.
+
+    Without a number the first child.
+    """
+    for pid in children(parent):
         try:
             pidfd = os.pidfd_open(pid)
         except ProcessLookupError:
             continue
-        if inside_number(pid) == SERVER_NUMBER:  # asked once the number cannot change hands
+        # Asked once the number cannot change hands.
+        if pid in children(parent) and number in {None, inside_number(pid)}:
             return pid, pidfd
         os.close(pidfd)
     return None
-
-
-def _channels(opened: list[int]) -> tuple[dict[str, int], list[int]]:
-    """Our ends by name, and the child's 0, 1, 2, info, block; every one is noted in `opened`."""
-
-    def pipe() -> tuple[int, int]:
-        ends = os.pipe()
-        opened.extend(ends)
-        return ends
-
-    stdin, stdout, stderr, info, block = pipe(), pipe(), pipe(), pipe(), pipe()
-    for fd in (stdin[1], stdout[0]):
-        _widen(fd)
-    both_ways = os.open(f"/proc/self/fd/{block[0]}", os.O_RDWR | os.O_CLOEXEC)
-    opened.append(both_ways)
-    ours = {
-        "stdin": stdin[1],
-        "stdout": stdout[0],
-        "stderr": stderr[0],
-        "info": info[0],
-        "block": block[1],
-    }
-    return ours, [stdin[0], stdout[1], stderr[1], info[1], both_ways]
-
-
-def _widen(fd: int) -> None:
-    try:
-        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
-    except OSError:
-        return  # above the user's share of pipe memory; a smaller pipe is slower, not weaker
-
-
-def _memory(content: bytes) -> int:
-    fd = os.memfd_create("mcp-jail")
-    os.write(fd, content)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
-
-
-def _close_all(fds: Iterable[int]) -> None:
-    for fd in fds:
-        os.close(fd)
 
 
 _CURES: Final = (
