@@ -58,8 +58,11 @@ TESTED_THROUGH: Final = {
     "proxy/recorder.py": "proxy/test_loop.py",
     "proxy/server.py": "cli/test_run.py",
     "sandbox/enter.py": "jail/test_lifecycle.py",
+    "sandbox/installations.py": "sandbox/test_toolchain.py",
     "sandbox/keeper.py": "jail/test_lifecycle.py",
     "sandbox/launch.py": "jail/test_lifecycle.py",
+    "sandbox/projects.py": "sandbox/test_toolchain.py",
+    "sandbox/scripts.py": "sandbox/test_toolchain.py",
     "sandbox/trial.py": "jail/test_lifecycle.py",
 }
 

@@ -28,6 +28,10 @@ def test_everything_gets_out_without_a_jail_and_nothing_with_one() -> None:
     assert {row.attempt.name for row in comparison.rows} == ALL
 
 
+# What the policy of the demo shares.
+FILES = "  read_only: [~/project]\n  read_write: [~/project/scratch]\n"
+
+
 def test_without_a_jail_each_attempt_succeeds_so_the_rows_mean_something() -> None:
     assert got_out(run_bare()) == ALL
 
@@ -38,7 +42,7 @@ def test_without_a_jail_each_attempt_succeeds_so_the_rows_mean_something() -> No
         ("[~/project]\n", "[~/project, ~/.ssh]\n", {"ssh-key"}),
         ("[~/project]\n", "[~/project, ~/.aws]\n", {"cloud-keys"}),
         ("tools:", "env: {pass: [GITHUB_TOKEN]}\ntools:", {"own-environment"}),
-        ("read_write: [~/project/scratch]", "read_write: [~/project]", {"git-hook"}),
+        (FILES, "  read_write: [~/project]\n", {"git-hook"}),
         ('"delete_*": deny', '"delete_*": allow', {"delete"}),
     ],
     ids=["ssh", "aws", "environment", "project", "delete"],
@@ -51,7 +55,8 @@ def test_a_hole_in_the_policy_shows_in_its_row_and_in_no_other(
 
 
 def test_where_policy_and_kernel_both_let_a_write_through_the_row_says_so() -> None:
-    open_both = POLICY.replace("project/scratch]", "project]")
+    open_both = POLICY.replace(FILES, "  read_write: [~/project]\n")
+    open_both = open_both.replace("project/scratch]", "project]")
     assert got_out(run_jailed(open_both)) == {"git-hook", "write-outside"}
 
 

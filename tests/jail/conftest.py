@@ -102,9 +102,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     (home / "secret-dir").mkdir()
     _write(home / "work/note")
     (home / "out").mkdir()
-    masked = home / ".config/gh/hosts.yml"
-    state = _write(home / ".config/mcp-jail/policies/x.yaml")
-    _write(home / ".config/app/settings")
+    masked = _write(home / "backup/.config/gh/hosts.yml")  # of a home, as its .profile says
+    _write(home / "backup/.profile")
+    state = _write(home / "backup/.config/mcp-jail/policies/x.yaml")
+    _write(home / "backup/.config/app/settings")
     temporary = [
         str(_write(Path(directory) / f"jail-canary-{os.getpid()}"))
         for directory in ("/tmp", "/var/tmp", "/dev/shm")
@@ -225,9 +226,9 @@ def standard_case(world: World, command: list[str]) -> dict[str, Any]:
         "shares": [
             ["ro", world.facts["ro"]],
             ["rw", world.facts["rw"]],
-            ["ro", str(world.home / ".config")],
+            ["ro", str(world.home / "backup")],
         ],
-        "ours": [[str(world.home / ".config/mcp-jail"), "our policies", True]],
+        "ours": [[str(world.home / "backup/.config/mcp-jail"), "our policies", True]],
     }
 
 

@@ -209,6 +209,7 @@ def test_a_daemon_of_the_server_ends_with_the_server(world: World, tmp_path: Pat
 def test_a_project_is_unchanged_after_a_run(world: World, tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / ".git/hooks").mkdir(parents=True)
+    (project / "out").mkdir()
     (project / "file").write_text("x")
 
     def tree() -> list[str]:
@@ -218,7 +219,7 @@ def test_a_project_is_unchanged_after_a_run(world: World, tmp_path: Path) -> Non
     case = {
         "command": ["/bin/sh", "-c", "exit 7"],
         "home": str(world.home),
-        "shares": [["rw", str(project)], ["ro", str(project / ".git")]],
+        "shares": [["ro", str(project)], ["rw", str(project / "out")]],
     }
     done = run_guard(case, tmp_path / "run")
     assert done.returncode == 0, done.stderr

@@ -64,28 +64,39 @@ def test_a_link_in_the_spelling_becomes_a_link_inside(
     assert link.source == str(tmp_path / "var-home")
 
 
+def a_backup(home: Path) -> Path:
+    """A copy of a home: its own credentials are known by their names there."""
+    place = home / "backup"
+    place.mkdir()
+    (place / ".profile").write_text("")
+    return place
+
+
 def test_credentials_inside_a_share_are_masked(home: Path, make: Planner) -> None:
+    backup = a_backup(home)
     for name in ("gh", "gcloud", "app"):
-        (home / ".config" / name).mkdir(parents=True)
-    plan = make(read=(home / ".config",))
-    assert kind_at(plan, home / ".config/gh") is MountKind.TMPFS_READ_ONLY
-    assert kind_at(plan, home / ".config/gcloud") is MountKind.TMPFS_READ_ONLY
-    assert at(plan, home / ".config/app") is None
+        (backup / ".config" / name).mkdir(parents=True)
+    plan = make(read=(backup,))
+    assert kind_at(plan, backup / ".config/gh") is MountKind.TMPFS_READ_ONLY
+    assert kind_at(plan, backup / ".config/gcloud") is MountKind.TMPFS_READ_ONLY
+    assert at(plan, backup / ".config/app") is None
 
 
 def test_credentials_that_are_named_themselves_are_shared(home: Path, make: Planner) -> None:
-    (home / ".config/gh/deep").mkdir(parents=True)
+    backup = a_backup(home)
+    (backup / ".config/gh/deep").mkdir(parents=True)
     (home / ".aws").mkdir()
-    plan = make(read=(home / ".config", home / ".config/gh", home / ".aws"))
-    assert kind_at(plan, home / ".config/gh") is MountKind.BIND_READ_ONLY
+    plan = make(read=(backup, backup / ".config/gh", home / ".aws"))
+    assert kind_at(plan, backup / ".config/gh") is MountKind.BIND_READ_ONLY
     assert kind_at(plan, home / ".aws") is MountKind.BIND_READ_ONLY
 
 
 def test_a_part_of_a_credential_directory_opens_only_that_part(home: Path, make: Planner) -> None:
-    (home / ".config/gh/deep").mkdir(parents=True)
-    plan = make(read=(home / ".config", home / ".config/gh/deep"))
-    assert kind_at(plan, home / ".config/gh") is MountKind.TMPFS_READ_ONLY
-    assert kind_at(plan, home / ".config/gh/deep") is MountKind.BIND_READ_ONLY
+    backup = a_backup(home)
+    (backup / ".config/gh/deep").mkdir(parents=True)
+    plan = make(read=(backup, backup / ".config/gh/deep"))
+    assert kind_at(plan, backup / ".config/gh") is MountKind.TMPFS_READ_ONLY
+    assert kind_at(plan, backup / ".config/gh/deep") is MountKind.BIND_READ_ONLY
 
 
 def test_credentials_behind_a_link_are_masked_where_they_really_lie(
@@ -104,10 +115,11 @@ def test_another_users_home_is_masked_as_one(home: Path, tmp_path: Path, make: P
 
 
 def test_ours_inside_a_read_only_share_is_masked(home: Path, make: Planner) -> None:
-    (home / ".config/mcp-jail").mkdir(parents=True)
-    ours = Ours(path=str(home / ".config/mcp-jail"), what="our policies", mask=True)
-    plan = make(read=(home / ".config",), ours=(ours,))
-    assert kind_at(plan, home / ".config/mcp-jail") is MountKind.TMPFS_READ_ONLY
+    backup = a_backup(home)
+    (backup / ".config/mcp-jail").mkdir(parents=True)
+    ours = Ours(path=str(backup / ".config/mcp-jail"), what="our policies", mask=True)
+    plan = make(read=(backup,), ours=(ours,))
+    assert kind_at(plan, backup / ".config/mcp-jail") is MountKind.TMPFS_READ_ONLY
 
 
 def test_nothing_is_mounted_on_what_is_not_there(home: Path, make: Planner) -> None:
@@ -162,12 +174,13 @@ def test_the_working_directory_is_kept_where_it_is_visible(home: Path, make: Pla
 
 
 def test_a_working_directory_never_makes_anything_visible(home: Path, make: Planner) -> None:
+    backup = a_backup(home)
     (home / "a").mkdir()
-    (home / ".config/gh").mkdir(parents=True)
+    (backup / ".config/gh").mkdir(parents=True)
     plan = make(cwd=str(home / "a"))
     assert plan.cwd == str(home)
     assert at(plan, home / "a") is None
-    masked = make(read=(home / ".config",), cwd=str(home / ".config/gh"))
+    masked = make(read=(backup,), cwd=str(backup / ".config/gh"))
     assert masked.cwd == str(home)
 
 

@@ -410,3 +410,46 @@ def test_a_nul_in_a_path_is_refused(home: Path, make: Planner) -> None:
 def test_a_relative_path_is_refused(make: Planner) -> None:
     with pytest.raises(JailBuildError, match="not an absolute path"):
         make(read=("relative",))
+
+
+@pytest.mark.parametrize("inner", [".git", ".git/hooks", "conf/s.json", ""])
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_lies_in_a_writable_share_cannot_be_kept_read_only(
+    inner: str, linked: bool, home: Path, make: Planner
+) -> None:
+    (home / "project/.git/hooks").mkdir(parents=True)
+    (home / "project/conf").mkdir()
+    (home / "project/conf/s.json").write_text("{}")
+    (home / "link").symlink_to(home / "project")
+    read = (home / "link" if linked else home / "project") / inner
+    with pytest.raises(ShareError, match="cannot be kept read-only") as caught:
+        make(write=(home / "project",), read=(read,))
+    assert "narrower" in caught.value.hint
+    assert [fault.path for fault in caught.value.faults] == [str(read)]
+
+
+def test_a_place_to_write_inside_of_one_to_read_is_shared(home: Path, make: Planner) -> None:
+    (home / "projects/scratch").mkdir(parents=True)
+    make(read=(home / "projects",), write=(home / "projects/scratch",))
+
+
+@pytest.mark.parametrize("how", ["read", "write"])
+@pytest.mark.parametrize("name", [".config", ".local/share", ".local", ".cache", ".cargo", ".var"])
+def test_a_drawer_of_credentials_is_refused_as_the_home_is(
+    name: str, how: str, home: Path, make: Planner
+) -> None:
+    (home / name / "app").mkdir(parents=True)
+    (home / "link").symlink_to(home / name)
+    for share in (home / name, home / "link"):
+        with pytest.raises(ShareError) as caught:
+            make(**{how: (share,)})
+        assert caught.value.hint
+    make(read=(home / name / "app",))
+
+
+def test_a_drawer_that_lies_elsewhere_is_one(home: Path, make: Planner) -> None:
+    (home / "dotfiles/config").mkdir(parents=True)
+    (home / ".config").symlink_to("dotfiles/config")
+    for share in ("dotfiles/config", "dotfiles"):
+        with pytest.raises(ShareError, match="cannot be shared as a whole"):
+            make(read=(home / share,))

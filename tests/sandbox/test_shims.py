@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
+import pytest
+
+from mcp_jail.errors import UsageError
 from mcp_jail.sandbox.shims import Shim, behind_shim
 from sandbox.test_toolchain import found, installation, link, program, shared
 
@@ -39,12 +43,98 @@ def test_pyenvs_nearest_version_file_wins_and_a_prefix_means_the_newest(home: Pa
     assert shim.program == str(home / ".pyenv/versions/3.12.10/bin/python3")
 
 
-def test_a_pyenv_shim_without_a_version_shares_pyenv(home: Path) -> None:
+@pytest.mark.parametrize("text", ["system", ""])
+def test_a_pyenv_shim_that_stands_for_the_systems_python_is_passed_over(
+    text: str, home: Path
+) -> None:
     place = pyenv(home)
-    (home / ".pyenv/version").unlink()
-    tools = found(home, str(place))
-    assert tools.executable == str(place)
-    assert shared(tools) == {str(home / ".pyenv")}
+    (home / ".pyenv/version").write_text(text)
+    tools = found(home, "python3", path=f"{place.parent}:/usr/bin:/bin")
+    assert tools.executable == "/usr/bin/python3"
+    assert shared(tools) == set()
+
+
+def test_a_shim_whose_version_cannot_be_told_is_not_run(home: Path) -> None:
+    place = pyenv(home)
+    (home / ".pyenv/version").write_text("9.9.9")
+    with pytest.raises(UsageError, match="cannot be told") as caught:
+        found(home, str(place))
+    assert ".pyenv/versions" in caught.value.hint
+
+
+BAD_VERSIONS = ("../..", "..", ".", "../../evil", "{home}/evil", "evil/../../../evil", "-x", "a/b")
+
+
+@pytest.mark.parametrize("version", BAD_VERSIONS)
+@pytest.mark.parametrize("manager", ["pyenv", "asdf", "mise"])
+@pytest.mark.parametrize("declared", [True, False])
+def test_no_settings_lead_out_of_the_versions_that_are_installed(
+    version: str, manager: str, declared: bool, home: Path
+) -> None:
+    version = version.format(home=home)
+    clone = home / "clone"
+    for place in (clone / "evil", home / "evil", home, clone):
+        program(place / "bin/python3")
+    (clone / ".python-version").write_text(version)
+    (clone / ".tool-versions").write_text(f"python {version}\n")
+    (clone / "mise.toml").write_text(f'python = "{version}"\n')
+    if manager == "pyenv":
+        shim = pyenv(home)
+    else:
+        root = home / ".asdf"
+        for number in ("3.11.7", "3.12.1"):
+            installation(root / "installs/python" / number, "python3")
+        shim = program(root / "shims/python3")
+    there = behind_shim(str(shim), cwd=str(clone) if declared else None, homes=(str(home),))
+    assert there is not None
+    assert there.program in {None, str(home / ".pyenv/versions/3.11.7/bin/python3")}
+
+
+def test_a_version_that_is_a_link_out_of_the_versions_is_none(home: Path) -> None:
+    place = pyenv(home)
+    program(home / "evil/bin/python3")
+    link(home / ".pyenv/versions/mine", home / "evil")
+    (home / ".pyenv/version").write_text("mine")
+    shim = behind(place, home)
+    assert shim is not None
+    assert shim.program is None
+
+
+@pytest.mark.parametrize("file", [".python-version", ".tool-versions", "mise.toml"])
+def test_where_a_client_stands_decides_no_version(file: str, home: Path) -> None:
+    place = pyenv(home)
+    clone = home / "clone"
+    clone.mkdir()
+    (clone / file).write_text('3.12.1\npython 3.12.1\npython = "3.12.1"\n')
+    assert found(home, str(place), cwd=clone).executable.endswith("/3.11.7/bin/python3")
+
+
+def test_a_settings_file_that_is_a_pipe_is_not_waited_for(home: Path) -> None:
+    place = pyenv(home)
+    os.mkfifo(home / ".python-version")
+    shim = behind(place, home)
+    assert shim is not None
+    assert shim.program == str(home / ".pyenv/versions/3.11.7/bin/python3")
+
+
+@pytest.mark.parametrize("runtime", ["..", "../../../../evil", ".", "", "a/b"])
+def test_voltas_settings_cannot_lead_out(runtime: str, home: Path) -> None:
+    root = volta(home)
+    for place in (home / "evil", root / "tools/image", root / "tools"):
+        program(place / "bin/node")
+    (root / "tools/user/platform.json").write_text(json.dumps({"node": {"runtime": runtime}}))
+    shim = behind(link(root / "bin/node", "volta-shim"), home)
+    assert shim is not None
+    assert shim.program is None
+
+
+def test_a_program_of_a_scoped_package_is_found_behind_volta(home: Path) -> None:
+    root = volta(home)
+    installation(root / "tools/image/packages/@scope/server", "scoped")
+    (root / "tools/user/bins/scoped.json").write_text(json.dumps({"package": "@scope/server"}))
+    shim = behind(link(root / "bin/scoped", "volta-shim"), home)
+    assert shim is not None
+    assert shim.program == str(root / "tools/image/packages/@scope/server/bin/scoped")
 
 
 def test_asdf_takes_the_version_of_tool_versions(home: Path) -> None:

@@ -135,17 +135,18 @@ def test_the_interpreter_behind_options_of_env_is_found(line: str, home: Path) -
 
 
 def test_the_interpreter_of_pips_long_form_is_found(home: Path) -> None:
-    python = installation(home / "envs/one", "python")
+    python = installation(home / ".local/share/uv/tools/one", "python")
     text = f"#!/bin/sh\n'''exec' \"{python}/bin/python\" \"$0\" \"$@\"\n' '''\n"
     place = program(home / ".local/bin/server", text)
     assert str(python) in shared(found(home, str(place)))
 
 
 def test_scripts_that_lead_in_a_circle_end(home: Path) -> None:
-    one, two = home / "bin/one", home / "bin/two"
+    prefix = installation(home / ".nvm/versions/node/v22.1.0")
+    one, two = prefix / "bin/one", prefix / "bin/two"
     program(one, f"#!{two}\n")
     program(two, f"#!{one}\n")
-    assert shared(found(home, str(one))) == {str(one), str(two)}
+    assert shared(found(home, str(one))) == {str(prefix)}
 
 
 def test_a_script_brings_its_project(home: Path) -> None:
@@ -181,6 +182,39 @@ def test_modules_at_the_top_of_a_workspace_come_along(home: Path) -> None:
     (home / "mono/node_modules").mkdir()
     expected = {str(package), str(home / "mono/node_modules")}
     assert shared(found(home, "sh", str(package / "index.js"))) == expected
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["x", "Documents", "Downloads", "Desktop", "projects", "src", "work", "x/deep/deeper"],
+)
+def test_a_script_without_a_project_around_it_is_shared_alone_and_says_so(
+    folder: str, home: Path
+) -> None:
+    (home / folder).mkdir(parents=True)
+    (home / folder / "private").write_text("")
+    script = home / folder / "server.py"
+    script.write_text("")
+    (share,) = found(home, "sh", str(script)).shares
+    assert share.path == str(script)
+    assert "alone" in share.why
+
+
+@pytest.mark.parametrize("drawer", ["Documents", "Downloads", "projects", "src", ".config"])
+def test_a_drawer_is_no_project_whatever_lies_in_it(drawer: str, home: Path) -> None:
+    (home / drawer / ".git").mkdir(parents=True)
+    (home / drawer / "package.json").write_text("{}")
+    (home / drawer / "server.py").write_text("")
+    script = str(home / drawer / "server.py")
+    assert shared(found(home, "sh", script)) == {script}
+
+
+@pytest.mark.parametrize("drawer", ["Documents", "private"])
+def test_a_directory_that_is_no_project_is_not_shared_because_an_option_names_it(
+    drawer: str, home: Path
+) -> None:
+    (home / drawer).mkdir()
+    assert shared(found(home, "sh", "--directory", str(home / drawer))) == set()
 
 
 def test_a_lone_script_in_a_home_is_shared_alone(home: Path) -> None:
@@ -264,3 +298,148 @@ def test_what_led_to_a_share_is_written_down(home: Path) -> None:
     entry = link(home / "bin/node", place / "bin/node")
     (node,) = (f for f in found(home, str(entry)).found if f.share.path == str(place))
     assert str(entry) in node.through
+
+
+def a_server(home: Path, text: str) -> Path:
+    """A program of an npm package, as npm installs it for all of a user."""
+    modules = home / ".npm-global/lib/node_modules"
+    script = program(modules / "evil/index.js", text)
+    link(home / ".npm-global/bin/evil", script)
+    return home / ".npm-global/bin/evil"
+
+
+def private(home: Path) -> Path:
+    """Another project of the user, with a program in it, and its key."""
+    program(home / "private/bin/deploy", "#!/bin/sh\nTOKEN=x\n")
+    (home / "private/lib").mkdir()
+    (home / "private/.git").mkdir()
+    (home / ".ssh").mkdir()
+    program(home / ".ssh/id_rsa", "KEY")
+    return home / "private"
+
+
+LINES = (
+    "#!/usr/bin/env -S -u {file} node",
+    "#!/usr/bin/env -S -u{file} node",
+    "#!/usr/bin/env -S --unset={file} node",
+    "#!/usr/bin/env -S --unset {file} node",
+    "#!/usr/bin/env -S -C {file} node",
+    "#!/usr/bin/env -S --chdir {file} node",
+    "#!/usr/bin/env -S -P {file} node",
+    "#!/usr/bin/env -S -u ../../private/bin/deploy node",
+    "#!/usr/bin/env ../../private/bin/deploy",
+    "#!../../private/bin/deploy",
+    "#!/usr/bin/env {file}",
+    "#!{file}",
+    "#!{folder}/.././private/bin/deploy",
+    "#!/bin/sh\n'''exec' '{file}' \"$0\"",
+)
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("name", ["private/bin/deploy", ".ssh/id_rsa"])
+def test_a_file_of_the_server_brings_nothing_of_the_user(line: str, name: str, home: Path) -> None:
+    folder = private(home)
+    entry = a_server(home, line.format(file=home / name, folder=folder) + "\n")
+    tools = found(home, str(entry), cwd=home / ".npm-global")
+    for place in shared(tools):
+        assert not place.startswith((str(folder), str(home / ".ssh"))), place
+
+
+@pytest.mark.parametrize("line", ["#!{file}", "#!/usr/bin/env {file}", LINES[-1]])
+def test_what_a_file_of_the_server_names_and_is_no_known_tool_is_told(
+    line: str, home: Path
+) -> None:
+    file = private(home) / "bin/deploy"
+    entry = a_server(home, line.format(file=file) + "\n")
+    (told,) = found(home, str(entry)).unnamed
+    assert (told.path, told.by) == (
+        str(file),
+        str(home / ".npm-global/lib/node_modules/evil/index.js"),
+    )
+
+
+@pytest.mark.parametrize("line", ["home = {folder}/bin", "executable = {folder}/bin/python3"])
+def test_the_settings_of_a_virtual_environment_bring_nothing_of_the_user(
+    line: str, home: Path
+) -> None:
+    folder = private(home)
+    program(folder / "bin/python3")
+    venv = home / "server/.venv"
+    program(venv / "bin/server")
+    (venv / "pyvenv.cfg").write_text(line.format(folder=folder) + "\n")
+    tools = found(home, str(venv / "bin/server"))
+    assert shared(tools) == {str(venv)}
+    assert [(one.path, one.by) for one in tools.unnamed] == [
+        (str(folder / "bin/python3"), str(venv / "pyvenv.cfg"))
+    ]
+
+
+@pytest.mark.parametrize("where", ["package.json", ".git", "nothing"])
+@pytest.mark.parametrize("what", ["file", "directory"])
+def test_a_link_among_the_servers_files_brings_nothing_of_the_user(
+    where: str, what: str, home: Path
+) -> None:
+    folder = private(home)
+    (home / "clone").mkdir()
+    (home / "clone" / where).write_text("")
+    (folder / "index.js").write_text("")
+    if what == "file":
+        script = link(home / "clone/index.js", folder / "index.js")
+    else:
+        script = link(home / "clone/dist", folder) / "index.js"
+    tools = found(home, "sh", str(script))
+    assert not any(os.path.realpath(place).startswith(str(folder)) for place in shared(tools))
+    assert str(folder) in {one.path for one in tools.unnamed} | {
+        os.path.dirname(one.path) for one in tools.unnamed
+    }
+
+
+def test_modules_behind_a_link_are_not_brought(home: Path) -> None:
+    folder = private(home)
+    (home / "clone").mkdir()
+    (home / "clone/index.js").write_text("")
+    link(home / "clone/node_modules", folder)
+    tools = found(home, "sh", str(home / "clone/index.js"))
+    assert shared(tools) == {str(home / "clone/index.js")}
+    assert [one.path for one in tools.unnamed] == [str(folder)]
+
+
+def test_a_program_linked_out_of_a_package_brings_nothing_of_the_user(home: Path) -> None:
+    folder = private(home)
+    modules = home / ".npm-global/lib/node_modules/evil"
+    link(modules / "index.js", folder / "bin/deploy")
+    entry = link(home / ".npm-global/bin/evil", modules / "index.js")
+    tools = found(home, str(entry))
+    assert not any(place.startswith(str(folder)) for place in shared(tools))
+    assert [one.path for one in tools.unnamed] == [str(folder / "bin/deploy")]
+
+
+def test_a_link_that_the_user_made_to_a_project_is_followed(home: Path) -> None:
+    folder = private(home)
+    program(folder / "run.sh")
+    entry = link(home / ".local/bin/server", folder / "run.sh")
+    tools = found(home, str(entry))
+    assert shared(tools) == {str(folder)}
+    assert tools.unnamed == ()
+
+
+def test_a_bare_binary_may_interpret_a_script(home: Path) -> None:
+    binary = home / ".local/bin/uv"
+    binary.parent.mkdir(parents=True)
+    binary.write_bytes(Path("/bin/sh").read_bytes())
+    binary.chmod(0o755)
+    entry = a_server(home, "#!/usr/bin/env -S uv run --script\n")
+    tools = found(home, str(entry), path=f"{binary.parent}:/usr/bin")
+    assert str(binary) in shared(tools)
+
+
+def test_a_node_that_was_unpacked_anywhere_in_path_may_interpret_a_script(home: Path) -> None:
+    node = home / "tools/node-22"
+    program(node / "bin/node")
+    (node / "lib/node_modules/npm").mkdir(parents=True)
+    (node / "lib/node_modules/npm/package.json").write_text("{}")
+    entry = a_server(home, "#!/usr/bin/env node\n")
+    tools = found(home, str(entry), path=f"{node}/bin:/usr/bin")
+    assert str(node) in shared(tools)
+    assert tools.unnamed == ()

@@ -90,3 +90,4 @@ class Plan(Value, frozen=True):
     hostname: str
     seccomp: bytes
     gaps: tuple[Gap, ...]
+    listening: tuple[str, ...] = ()  # socket files in shares; what listens there can be spoken to

@@ -9,7 +9,7 @@ is what is done.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -25,7 +25,7 @@ from mcp_jail.core.sha256 import sha256
 from mcp_jail.core.spec import JailSpec, Plan
 from mcp_jail.errors import LaunchMismatchError, Place, ShareError, UsageError
 from mcp_jail.sandbox.build import build
-from mcp_jail.sandbox.protected import Ours
+from mcp_jail.sandbox.protected import Ours, lies_in
 from mcp_jail.store.files import make_private_folder
 from mcp_jail.store.places import Places, find_places, home_folder
 from mcp_jail.store.policies import PolicyFile, find_policy, read_policy
@@ -133,7 +133,8 @@ def prepare(
         spec = msgspec.structs.replace(spec, keep_home=_kept_home(judged))
     audit = audit_path(judged)
     plan = _plan(judged, spec, audit, environ)
-    return Prepared(judged, spec, plan, lint(policy, judged.places, spec), audit)
+    lints = (*lint(policy, judged.places, spec), *_listening(judged, plan))
+    return Prepared(judged, spec, plan, lints, audit)
 
 
 def _plan(judged: Judged, spec: JailSpec, audit: str, environ: Mapping[str, str]) -> Plan:
@@ -147,7 +148,8 @@ def _plan(judged: Judged, spec: JailSpec, audit: str, environ: Mapping[str, str]
         message = f"the directory '{folder}' is not there"
         judged.problem(problems, ("audit", "path"), message, f"mkdir -p -m 700 {folder}")
     try:
-        plan = build(spec, _ours(judged, audit), environ=environ)
+        ours = _ours(judged, audit)
+        plan = build(spec, ours, environ=environ, declared_cwd=declared)
     except ShareError as error:
         for fault in error.faults:
             judged.problem(problems, _share_key(judged, fault.path), fault.message, fault.hint)
@@ -166,6 +168,22 @@ def _plan(judged: Judged, spec: JailSpec, audit: str, environ: Mapping[str, str]
 _CREATE = "create it, or take it out of the policy"
 
 
+def _listening(judged: Judged, plan: Plan) -> Iterator[Lint]:
+    """A warning for each socket file in a share: a mount does not keep anyone from connecting."""
+    files = judged.policy.filesystem
+    shared = [
+        expand_home(text, judged.home) or "" for text in (*files.read_only, *files.read_write)
+    ]
+    for path in plan.listening:
+        inside = (os.path.realpath(share) for share in shared)
+        holding = next(
+            (s for s, real in zip(shared, inside, strict=True) if lies_in(path, real)), ""
+        )
+        place = judged.places.get(_share_key(judged, holding))
+        message = f"the server can connect to the socket '{path}', even if it may only read"
+        yield Lint(place, message, "share directories beside it, or end what listens there")
+
+
 def _share_key(judged: Judged, path: str) -> KeyPath:
     """The entry of the policy that shares a path."""
     files = judged.policy.filesystem
@@ -173,7 +191,8 @@ def _share_key(judged: Judged, path: str) -> KeyPath:
         for index, text in enumerate(texts):
             if expand_home(text, judged.home) == path:
                 return ("filesystem", key, str(index))
-    return ("filesystem", "home")
+    kept = judged.on_disk.kept_home(judged.policy.name)
+    return ("filesystem", "home") if path == kept else ("server", "command")
 
 
 def audit_path(judged: Judged) -> str:

@@ -21,8 +21,12 @@ def build(
     *,
     environ: Mapping[str, str] | None = None,
     host: Host | None = None,
+    declared_cwd: str | None = None,
 ) -> Plan:
     """The plan of a spec; `ours` are the policy, lock, audit and state paths of this run.
+
+    `declared_cwd` is the working directory if the policy names it. Only there are settings of
+    version managers read: `spec.cwd` may be where a client stands, in anybody's repository.
 
     ShareError for shares no jail gives, UsageError for a command that is not there.
     """
@@ -38,6 +42,7 @@ def build(
         cwd=spec.cwd or os.getcwd(),
         home=host.home,
         account_home=host.account_home,
+        declared_cwd=declared_cwd,
     )
     looks = look(spec, tools, guarded, home=inside_home(host), uid=host.uid)
     return plan(spec, host, tools, guarded, looks)

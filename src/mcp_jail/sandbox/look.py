@@ -13,12 +13,15 @@ from mcp_jail.sandbox.protected import (
     COMMANDING_SOCKETS,
     CREDENTIAL_DIRECTORIES,
     CREDENTIAL_FILES,
+    DRAWERS,
     PROJECT_CONFIGS,
     SOCKET_DIRECTORIES,
     Guarded,
     below_home,
     lies_in,
+    too_much,
 )
+from mcp_jail.sandbox.sockets import sockets_below
 from mcp_jail.sandbox.system import System, look_at_system
 from mcp_jail.sandbox.toolchain import SCRIPTS, Toolchain
 from mcp_jail.sandbox.walk import Kind, Seen, see
@@ -26,6 +29,7 @@ from mcp_jail.sandbox.walk import Kind, Seen, see
 # Entries of a writable share that are asked whether they are projects with a client's settings.
 PROJECTS_LIMIT: Final = 1024
 
+_SECRET: Final = (*CREDENTIAL_DIRECTORIES, *CREDENTIAL_FILES, *SOCKET_DIRECTORIES)
 HOME_SIGNS: Final = (".bashrc", ".bash_history", ".profile", ".ssh", ".zshrc", ".gnupg")
 
 
@@ -36,7 +40,10 @@ class Looks(Value, frozen=True):
     seen: dict[str, Seen]  # by the path as it was given: shares, homes, cwd, programs
     ours: dict[str, Seen]
     credentials: tuple[Seen, ...]  # those that exist below a share, directories and files
+    secrets: tuple[str, ...]  # where credentials of a home really lie, if a link leads there
+    drawers: tuple[str, ...]  # where the parents of credentials really lie
     sockets: tuple[Seen, ...]  # those that command the host and lie in a share
+    listening: tuple[str, ...]  # other socket files in what the policy shares
     client_configs: tuple[str, ...]  # settings of MCP clients in writable shares
     scripts: tuple[Seen, ...]  # programs that the command names among its arguments
     home_links: tuple[str, ...]  # links in a kept home where a mount would have to go
@@ -49,12 +56,19 @@ def look(spec: JailSpec, toolchain: Toolchain, guarded: Guarded, *, home: str, u
     seen = {path: see(path) for path in dict.fromkeys((*shares, *others)) if path}
     roots = [seen[path].real for path in shares if seen[path].kind is Kind.DIRECTORY]
     writable = [seen[s.path].real for s in spec.shares if s.access is Access.READ_WRITE]
+    given = [seen[s.path].real for s in spec.shares if seen[s.path].kind is Kind.DIRECTORY]
+    homes = [seen[path].real for path in guarded.homes]
+    walked = [r for r in given if not too_much(r) and not any(lies_in(h, r) for h in homes)]
+    sockets = tuple(sockets_below(walked))
     return Looks(
         system=look_at_system(uid),
         seen=seen,
         ours={ours.path: see(ours.path) for ours in guarded.ours},
         credentials=tuple(_credentials(guarded.homes, roots)),
-        sockets=tuple(_sockets(roots)),
+        secrets=tuple(_behind_links(guarded.homes, _SECRET)),
+        drawers=tuple(seen.real for seen in _in_homes(guarded.homes, DRAWERS)),
+        sockets=tuple({seen.path: seen for seen in _commanding(roots, sockets)}.values()),
+        listening=sockets,
         client_configs=tuple(found for root in writable for found in _client_configs(root)),
         scripts=tuple(see(path) for path in _scripts(spec)),
         home_links=tuple(_home_links(spec.keep_home, seen[home].real, [*roots])),
@@ -64,10 +78,9 @@ def look(spec: JailSpec, toolchain: Toolchain, guarded: Guarded, *, home: str, u
 def _credentials(homes: Iterable[str], roots: list[str]) -> Iterable[Seen]:
     """Known credentials below a shared root: of these homes, and of roots that look like one."""
     likely = [root for root in roots if _looks_like_a_home(root)]
-    names = (*CREDENTIAL_DIRECTORIES, *CREDENTIAL_FILES, *SOCKET_DIRECTORIES)
     found: dict[str, Seen] = {}
     for home in dict.fromkeys((*homes, *likely)):
-        for path in below_home(home, names):
+        for path in below_home(home, _SECRET):
             if os.path.lexists(path):
                 seen = see(path)
                 if any(lies_in(place, root) for root in roots for place in (seen.real, path)):
@@ -79,13 +92,20 @@ def _looks_like_a_home(root: str) -> bool:
     return any(os.path.lexists(os.path.join(root, name)) for name in HOME_SIGNS)
 
 
-def _sockets(roots: list[str]) -> Iterable[Seen]:
-    """Known sockets directly in a share. connect(2) does not ask whether a mount is read-only."""
-    for root in roots:
-        for name in COMMANDING_SOCKETS:
-            seen = see(os.path.join(root, name))
-            if seen.kind is Kind.SOCKET:
-                yield seen
+def _in_homes(homes: Iterable[str], names: tuple[str, ...]) -> Iterator[Seen]:
+    for home in homes:
+        yield from (see(path) for path in below_home(home, names) if os.path.lexists(path))
+
+
+def _behind_links(homes: Iterable[str], names: tuple[str, ...]) -> Iterator[str]:
+    return (seen.real for seen in _in_homes(homes, names) if seen.real != seen.path)
+
+
+def _commanding(roots: list[str], found: tuple[str, ...]) -> Iterator[Seen]:
+    """Known sockets directly in a share, whoever shares it, and those that were found deeper."""
+    known = [os.path.join(root, name) for root in roots for name in COMMANDING_SOCKETS]
+    known += [path for path in found if os.path.basename(path) in COMMANDING_SOCKETS]
+    yield from (seen for seen in map(see, known) if seen.kind is Kind.SOCKET)
 
 
 def _client_configs(root: str) -> Iterator[str]:

@@ -187,6 +187,25 @@ SOCKET_DIRECTORIES: Final = (
     ".local/share/containers/podman/machine", ".local/share/docker",
 )  # fmt: skip
 
+_OF_A_HOME: Final = (*CREDENTIAL_DIRECTORIES, *CREDENTIAL_FILES, *SOCKET_DIRECTORIES)
+
+# Parents of credentials below a home. Nothing can hide in them what a login makes only later, so
+# they are no more to be shared as a whole than the home is.
+DRAWERS: Final = tuple(
+    dict.fromkeys(
+        (
+            *(
+                name[:at]
+                for name in _OF_A_HOME
+                for at in range(len(name))
+                if name[at] == "/" and name[:at] not in _OF_A_HOME
+            ),
+            "Library",
+            "Library/Application Support",
+        )
+    )
+)
+
 
 def lies_in(path: str, root: str) -> bool:
     """Whether a normalised path is a root or below it."""

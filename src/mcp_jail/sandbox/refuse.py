@@ -23,6 +23,7 @@ from mcp_jail.sandbox.protected import (
     too_much,
 )
 from mcp_jail.sandbox.toolchain import Toolchain
+from mcp_jail.sandbox.unnamed import unnamed
 from mcp_jail.sandbox.walk import Kind, Seen
 
 
@@ -58,6 +59,11 @@ def shares(
     ]
     first = [next(faults, None) for faults in all_of]
     faults = tuple(fault for fault in first if fault is not None)
+    refused = {fault.path for fault in faults}
+    sound = [share for share in spec.shares if share.path not in refused]
+    faults += tuple(_in_writable_ones(sound, looks))
+    if not faults:
+        faults = tuple(unnamed(spec, toolchain, guarded, looks))
     if faults:
         raise ShareError(faults)
     for link in looks.home_links if spec.keep_home is not None else ():
@@ -89,6 +95,7 @@ def _faults(
     yield from _credential_files(share, seen, looks)
     if share.access is Access.READ_WRITE:
         yield from _writable(share, seen, guarded, looks)
+    yield from _drawer(share, seen, looks)
     yield from _through_planted(share, seen, spec, looks)
 
 
@@ -133,6 +140,37 @@ def _credential_files(share: Share, seen: Seen, looks: Looks) -> Iterator[Fault]
                 "and a single file cannot be hidden for certain"
             )
             yield Fault(share.path, message, f"{_NARROW}, beside that file")
+
+
+def _drawer(share: Share, seen: Seen, looks: Looks) -> Iterator[Fault]:
+    """A mask covers what is there at the start; what a login makes later would be seen."""
+    if any(lies_in(drawer, seen.real) for drawer in looks.drawers):
+        message = (
+            f"'{share.path}' cannot be shared as a whole: programs keep credentials in it, "
+            "and those made later cannot be hidden"
+        )
+        yield Fault(share.path, message, f"name the directories below it, as in {share.path}/NAME")
+
+
+def _in_writable_ones(shares: list[Share], looks: Looks) -> Iterator[Fault]:
+    """Read-only inside of writable does not hold.
+
+    The server renames the directory around it and makes another one; or the host replaces a file,
+    and the mount over it falls off (rename(2) says EBUSY only where the mount is).
+    """
+    for share in shares:
+        real = looks.seen[share.path].real
+        over = [o for o in shares if o.access is Access.READ_WRITE and share is not o]
+        holding = [o.path for o in over if lies_in(real, looks.seen[o.path].real)]
+        if share.access is Access.READ_ONLY and holding:
+            how = "is" if looks.seen[holding[0]].real == real else "lies in"
+            yield Fault(
+                share.path,
+                f"'{share.path}' cannot be kept read-only: it {how} '{holding[0]}', "
+                "which is shared for writing",
+                "name narrower directories under filesystem.read_write, beside what is to stay "
+                "as it is",
+            )
 
 
 def _writable(share: Share, seen: Seen, guarded: Guarded, looks: Looks) -> Iterator[Fault]:

@@ -2,44 +2,39 @@
 
 All by reading; nothing of the host is run to find out. Each share is as narrow as the layouts of
 nvm, fnm, pyenv, uv, mise, volta, asdf, conda, Homebrew and Nix allow: an installation with its own
-`lib`, a `node_modules` tree, a project, else the one file. Never a home or what holds one.
+`lib`, a `node_modules` tree, a project, else the one file.
+
+The command is the user's; what its files name is the server's. A `#!`, a `pyvenv.cfg` or a link
+among these files brings only what is known to be an installation of a tool; anything else is noted
+in `unnamed`, and the start is refused unless the policy itself shares it.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from typing import Final
 
 from mcp_jail.core.spec import Access, Share, Value
 from mcp_jail.errors import UsageError
-from mcp_jail.sandbox.protected import lies_in, too_much
-from mcp_jail.sandbox.shims import behind_shim
-from mcp_jail.sandbox.system import DIRECTORIES, STORES
-from mcp_jail.sandbox.walk import Kind, see
+from mcp_jail.sandbox import installations
+from mcp_jail.sandbox.installations import homebrew, node_modules, of_the_system
+from mcp_jail.sandbox.projects import SHALLOWEST, Breadth
+from mcp_jail.sandbox.protected import lies_in
+from mcp_jail.sandbox.scripts import SCRIPTS, configured, interpreters, named_by
+from mcp_jail.sandbox.shims import Shim, behind_shim
+from mcp_jail.sandbox.system import STORES
+from mcp_jail.sandbox.walk import Kind, Link, Seen, see
+
+__all__ = ["SCRIPTS", "Found", "Toolchain", "Unnamed", "discover"]
 
 PROGRAMS_LIMIT: Final = 32  # programs in one chain of links, shebangs and base interpreters
-SHALLOWEST: Final = 2  # slashes in the shortest path that is shared unnamed: /opt/node, not /opt
-FIRST_LINES: Final = 1024  # bytes read of a script; the kernel reads 256 for a shebang
 
 PREFIX_SIGNS: Final = ("lib", "lib64", "libexec", "share", "pyvenv.cfg", "conda-meta")
-# Below a home: they have a bin/ but hold much else.
-BROAD: Final = (
-    "", ".local", ".local/share", ".cargo", ".config", ".cache", "go", ".go", "Documents",
-    "Desktop", "Downloads",
-)  # fmt: skip
+# Below a home: where users keep links to programs, beside the directories of PATH.
+LINK_DRAWERS: Final = ("bin", ".local/bin", ".bin")
 
-SCRIPTS: Final = (
-    ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".py", ".pyz", ".rb", ".pl", ".php",
-    ".jar", ".sh", ".bash", ".lua", ".jl", ".exs", ".wasm", ".dll", ".r", ".R",
-)  # fmt: skip
 NODE_SCRIPTS: Final = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx")
-PROJECT_SIGNS: Final = (
-    "package.json", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "go.mod",
-    "Cargo.toml", "deno.json", "deno.jsonc", "composer.json", "Gemfile", "pom.xml",
-    "build.gradle", "mix.exs", ".git",
-)  # fmt: skip
-PROJECT_OPTIONS: Final = ("--directory", "--project", "--prefix", "--cwd", "-C")
+ALONE: Final = "alone, for nothing around it is the sign of a project"
 
 
 class Found(Value, frozen=True):
@@ -49,6 +44,13 @@ class Found(Value, frozen=True):
     through: tuple[str, ...]
 
 
+class Unnamed(Value, frozen=True):
+    """What a file of the server names and no installation that is known holds."""
+
+    path: str  # as the host resolves it
+    by: str
+
+
 class Toolchain(Value, frozen=True):
     """What a command needs: where it starts, what is shared for it, where its helpers lie."""
 
@@ -56,6 +58,7 @@ class Toolchain(Value, frozen=True):
     programs: tuple[str, ...]  # it and its interpreters, as they are spelled
     found: tuple[Found, ...]
     path: tuple[str, ...]
+    unnamed: tuple[Unnamed, ...] = ()
 
     @property
     def shares(self) -> tuple[Share, ...]:
@@ -64,21 +67,32 @@ class Toolchain(Value, frozen=True):
 
 
 def discover(
-    command: tuple[str, ...], *, path: str, cwd: str, home: str, account_home: str = ""
+    command: tuple[str, ...],
+    *,
+    path: str,
+    cwd: str,
+    home: str,
+    account_home: str = "",
+    declared_cwd: str | None = None,
 ) -> Toolchain:
-    """Find what a command needs. UsageError when the command is not there or not a program."""
+    """Find what a command needs. UsageError when the command is not there or not a program.
+
+    `cwd` is where relative words of the command begin. Settings of version managers are read in
+    `declared_cwd` alone: a client may stand in anybody's repository.
+    """
     if not command:
         raise UsageError("no command to start")
     homes = tuple(h for h in (home, account_home) if h and h != "/")
-    search = _Search(path, cwd, homes)
+    search = _Search(path, declared_cwd, homes)
     executable = search.program(_find(command[0], path, cwd), f"the command '{command[0]}'")
-    for place, what in _projects(command[1:], cwd):
+    for place, what in named_by(command[1:], cwd):
         search.project(place, what)
     return Toolchain(
         executable=executable,
         programs=tuple(search.seen),
         found=tuple(search.found.values()),
         path=tuple(dict.fromkeys(search.directories)),
+        unnamed=tuple(Unnamed(path=p, by=by) for p, by in search.unnamed.items()),
     )
 
 
@@ -105,55 +119,115 @@ def _on_path(name: str, path: str) -> str | None:
     return None
 
 
+class _Named(Value, frozen=True):
+    """By which of the server's files something is named, and whether PATH was asked for it."""
+
+    by: str
+    from_path: bool = False
+
+
 class _Search:
     """The shares found so far, by path, and the directories PATH needs inside."""
 
-    def __init__(self, path: str, cwd: str, homes: tuple[str, ...]) -> None:
+    def __init__(self, path: str, declared_cwd: str | None, homes: tuple[str, ...]) -> None:
         self.path = path
-        self.cwd = cwd
+        self.declared_cwd = declared_cwd
         self.homes = homes
         self.found: dict[str, Found] = {}
+        self.roots: list[str] = []  # the real directories among them
+        self.unnamed: dict[str, str] = {}
         self.directories: list[str] = []
         self.seen: dict[str, None] = {}
+        self.managed: list[str] = []  # where version managers of PATH keep their versions
+        self.breadth = Breadth(homes)
+        drawers = (os.path.join(h, name) for h in homes for name in LINK_DRAWERS)
+        self.links_of_the_user = frozenset([*homes, *drawers, *path.split(os.pathsep)])
 
-    def program(self, place: str, why: str, through: tuple[str, ...] = ()) -> str:
+    def program(
+        self, place: str, why: str, through: tuple[str, ...] = (), named: _Named | None = None
+    ) -> str:
         """Take in a program and all it leads to; where to start it."""
-        shim = behind_shim(place, cwd=self.cwd, homes=self.homes)
+        of_the_user = named is None or named.from_path
+        shim = behind_shim(place, cwd=self.declared_cwd, homes=self.homes) if of_the_user else None
         if shim is not None:
             through = (*through, place)
-            if shim.root is not None:
-                self.share(shim.root, f"{shim.manager} keeps its tools there", through)
-            if shim.program is None:
-                self.directories.append(os.path.dirname(place))
-                self.seen[place] = None
-                return place
-            place = shim.program
+            self.managed.append(os.path.realpath(shim.root))
+            place = self.behind(shim, place)
         if place in self.seen or len(self.seen) >= PROGRAMS_LIMIT:
             return place
         self.seen[place] = None
         walked = see(place)
         through = (*through, *(link.path for link in walked.links))
-        if not any(lies_in(place, tree) for tree in DIRECTORIES):
+        if not of_the_system(place):
             self.directories.append(os.path.dirname(place))
-        for hop in dict.fromkeys((place, *(link.path for link in walked.links), walked.real)):
-            self.installation(hop, why, through)
+        self.installation(place, why, through, named)
+        for at, link in enumerate(walked.links):
+            led = named or self.led_out(link.path, walked.links[:at])
+            self.installation(link.path, why, through, led)
+        led = named or self.led_out(walked.real, walked.links)
+        self.installation(walked.real, why, through, led)
         self.interpreter(walked.real, through)
         return place
 
-    def installation(self, place: str, why: str, through: tuple[str, ...]) -> None:
+    def behind(self, shim: Shim, place: str) -> str:
+        """The program a shim stands for. UsageError where only running the shim would tell."""
+        directory, name = os.path.split(place)
+        if shim.program is not None:
+            return shim.program
+        others = (d for d in self.path.split(os.pathsep) if os.path.normpath(d) != directory)
+        other = _on_path(name, os.pathsep.join(others)) if shim.passes else None
+        if other is not None:
+            return other
+        raise UsageError(
+            f"which '{name}' {shim.manager} would run cannot be told from its own settings",
+            hint=f"name the program itself, such as {shim.root}/.../bin/{name}, or choose a "
+            f"version for all of your directories with {shim.manager}",
+        )
+
+    def installation(
+        self, place: str, why: str, through: tuple[str, ...], named: _Named | None
+    ) -> None:
         """The narrowest directory that a program at this place can live on."""
-        if any(lies_in(place, tree) for tree in DIRECTORIES):
+        if of_the_system(place):
             return
         for store in STORES:
             if lies_in(place, store):
                 self.share(store, f"{why} is linked across the store", through)
                 return
-        whole = _homebrew(place) or _node_modules(place) or self.prefix(place)
-        if whole is not None and self.narrow(whole):
+        if named is not None:
+            self.foreign(place, why, through, named)
+            return
+        whole = homebrew(place) or node_modules(place) or self.prefix(place)
+        if whole is not None and self.breadth.narrow(whole):
             self.share(whole, why, through)
             self.base_python(whole, through)
         elif not os.path.islink(place):
             self.script_or_file(place, why, through)
+
+    def foreign(self, place: str, why: str, through: tuple[str, ...], named: _Named) -> None:
+        """What the server's files name: a known installation, a bare binary, or nothing."""
+        real = os.path.realpath(place)
+        if of_the_system(real) or self.is_covered(real):
+            return
+        root = self.known(real) or (installations.unpacked(real) if named.from_path else None)
+        if root is not None and installations.is_program(real) and self.breadth.narrow(root):
+            self.share(root, why, through)
+            self.base_python(root, through)
+        elif installations.is_binary(real):
+            self.share(real, why, through)
+        else:
+            self.unnamed.setdefault(real, named.by)
+
+    def known(self, real: str) -> str | None:
+        """The installation a real path lies in; also of a manager that PATH led to."""
+        for tree in self.managed:
+            if lies_in(real, tree) and real.count("/") > tree.count("/") + 1:
+                return self.prefix(real) or installations.installation(real)
+        return installations.installation(real)
+
+    def is_covered(self, real: str) -> bool:
+        """Whether a directory that is shared already holds it."""
+        return any(lies_in(real, root) for root in self.roots)
 
     def script_or_file(self, place: str, why: str, through: tuple[str, ...]) -> None:
         if os.path.basename(os.path.dirname(place)) in {"bin", "sbin"}:
@@ -174,136 +248,91 @@ class _Search:
         """A virtual environment is nothing without the Python it was made from."""
         config = os.path.join(prefix, "pyvenv.cfg")
         for key in ("home", "executable", "base-executable"):
-            value = _configured(config, key)
+            value = configured(config, key)
             if not value or not value.startswith("/"):
                 continue
-            place = value if key != "home" else os.path.join(value, "python3")
+            place = os.path.normpath(value if key != "home" else os.path.join(value, "python3"))
             if os.path.isfile(place):
-                self.program(place, f"the Python under '{prefix}'", (*through, config))
+                why = f"the Python under '{prefix}'"
+                self.program(place, why, (*through, config), _Named(by=config))
 
     def interpreter(self, place: str, through: tuple[str, ...]) -> None:
-        """Whatever runs a script: `#!`, `#!/usr/bin/env X`, and pip's form for long paths."""
-        words = _shebang(place)
-        if not words:
-            return
-        through = (*through, place)
-        self.named(words[0], place, through)
-        if os.path.basename(words[0]) == "env":
-            names = [w for w in words[1:] if not w.startswith("-") and "=" not in w]
-            if names:
-                self.named(names[0], place, through)
-
-    def named(self, name: str, script: str, through: tuple[str, ...]) -> None:
-        place: str | None = name if name.startswith("/") else _on_path(name, self.path)
-        if place is not None and os.path.isfile(place):
-            self.program(place, f"the interpreter of '{script}'", through)
+        """Whatever runs a script."""
+        for name in interpreters(place):
+            asked = not name.startswith("/")
+            program = _on_path(name, self.path) if asked else os.path.normpath(name)
+            if program is not None and os.path.isfile(program):
+                named = _Named(by=place, from_path=asked)
+                self.program(program, f"the interpreter of '{place}'", (*through, place), named)
 
     def project(self, place: str, why: str, through: tuple[str, ...] = ()) -> None:
         """The project around a script, or around nothing: then the script alone."""
         walked = see(place)
         through = (*through, *(link.path for link in walked.links))
-        for hop in dict.fromkeys((place, walked.real)):
-            modules = _node_modules(hop)
-            root = modules or self.project_root(hop)
-            self.share(root or hop, why, through)
-            if modules is None and (root is None or hop.endswith(NODE_SCRIPTS)):
-                self.hoisted(os.path.dirname(root or hop), why, through)
+        self.around(place, why, through)
+        led = self.led_out(walked.real, walked.links)
+        if led is not None:
+            self.foreign(walked.real, why, through, led)
+        elif walked.real != place:
+            self.around(walked.real, why, through)
 
-    def project_root(self, place: str) -> str | None:
-        directory = place if os.path.isdir(place) else os.path.dirname(place)
-        while self.narrow(directory):
-            if any(os.path.lexists(os.path.join(directory, sign)) for sign in PROJECT_SIGNS):
-                return directory
-            directory = os.path.dirname(directory)
-        own = place if os.path.isdir(place) else os.path.dirname(place)
-        return own if self.narrow(own) and _within_home(own, self.homes) else None
+    def around(self, place: str, why: str, through: tuple[str, ...]) -> None:
+        modules = node_modules(place)
+        root = modules or self.breadth.project(place)
+        if root is not None:
+            self.share(root, why, through)
+        elif os.path.isfile(place):
+            self.share(place, f"{why}, {ALONE}", through)
+        if modules is None and (root is None or place.endswith(NODE_SCRIPTS)):
+            self.hoisted(os.path.dirname(root or place), why, through)
 
     def hoisted(self, directory: str, why: str, through: tuple[str, ...]) -> None:
         """Node looks for modules in every directory above (workspaces keep them at the top)."""
         while directory != "/":
             modules = os.path.join(directory, "node_modules")
-            if os.path.isdir(modules):
+            real = os.path.realpath(modules)
+            if os.path.isdir(modules) and os.path.basename(real) == "node_modules":
                 self.share(modules, f"modules for {why}", through)
+            elif os.path.isdir(modules):
+                self.unnamed.setdefault(real, modules)
             directory = os.path.dirname(directory)
 
-    def narrow(self, directory: str) -> bool:
-        """Whether a directory is small enough to be shared without being named."""
-        real = os.path.realpath(directory)
-        drawers = {os.path.normpath(os.path.join(h, name)) for h in self.homes for name in BROAD}
-        return not any(
-            self.holds_a_home(place) or place.count("/") < SHALLOWEST or place in drawers
-            for place in (directory, real)
-        )
-
-    def holds_a_home(self, place: str) -> bool:
-        """Whether a directory is, or holds, what is never shared as a whole."""
-        return too_much(place) is not None or any(lies_in(home, place) for home in self.homes)
-
     def share(self, place: str, why: str, through: tuple[str, ...]) -> None:
+        """Note a share, unless a link that the server's files may have planted leads there."""
         seen = see(place)
-        never = seen.kind is Kind.DIRECTORY and any(map(self.holds_a_home, (place, seen.real)))
-        if place not in self.found and seen.kind in {Kind.DIRECTORY, Kind.FILE} and not never:
+        led = self.led_out(seen.real, seen.links)
+        if led is not None and not self.may_lead_to(seen):
+            self.unnamed.setdefault(seen.real, led.by)
+        elif place not in self.found and seen.kind in {Kind.DIRECTORY, Kind.FILE}:
             share = Share(path=place, access=Access.READ_ONLY, why=why)
             self.found[place] = Found(share=share, through=tuple(dict.fromkeys(through)))
+            if seen.kind is Kind.DIRECTORY:
+                self.roots.append(seen.real)
 
+    def may_lead_to(self, seen: Seen) -> bool:
+        inner = f"{seen.real}/bin/" if seen.kind is Kind.DIRECTORY else seen.real
+        return (
+            of_the_system(seen.real)
+            or self.is_covered(seen.real)
+            or (self.known(inner) is not None and self.breadth.narrow(seen.real))
+        )
 
-def _within_home(place: str, homes: tuple[str, ...]) -> bool:
-    """A directory without any sign of a project counts as one only where a user keeps files."""
-    return any(lies_in(place, home) and place != home for home in homes)
-
-
-def _homebrew(place: str) -> str | None:
-    found = re.match(r"(.*/(?:\.linuxbrew|homebrew|linuxbrew/\.linuxbrew))/", place)
-    return found[1] if found and os.path.isdir(os.path.join(found[1], "Cellar")) else None
-
-
-def _node_modules(place: str) -> str | None:
-    """The topmost `node_modules` a file lies in."""
-    before, found, _ = place.partition("/node_modules/")
-    return f"{before}/node_modules" if found else None
-
-
-def _configured(config: str, key: str) -> str | None:
-    try:
-        with open(config, encoding="utf-8", errors="surrogateescape") as file:
-            for line in file:
-                name, _, value = line.partition("=")
-                if name.strip().lower() == key:
-                    return value.strip()
-    except OSError:
+    def led_out(self, real: str, links: tuple[Link, ...]) -> _Named | None:
+        """The first link among the server's own files that leads out of these, if one does."""
+        for link in links:
+            tree = self.tree_of(link.path)
+            if tree is not None and not lies_in(real, tree):
+                return _Named(by=link.path)
         return None
-    return None
 
-
-def _shebang(place: str) -> list[str]:
-    try:
-        with open(place, "rb") as file:
-            head = file.read(FIRST_LINES)
-    except OSError:
-        return []
-    if not head.startswith(b"#!"):
-        return []
-    lines = head.decode("utf-8", "surrogateescape").split("\n")
-    long_form = (
-        re.match(r"'''exec' [\"']?([^\"']+?)[\"']? \"\$0\"", lines[1]) if lines[1:] else None
-    )
-    return [long_form[1]] if long_form else lines[0][2:].split()
-
-
-def _projects(arguments: tuple[str, ...], cwd: str) -> list[tuple[str, str]]:
-    """Scripts and project directories that arguments name. Data directories are not among them."""
-    found: list[tuple[str, str]] = []
-    expected = False
-    base = cwd
-    for argument in arguments:
-        option, given, value = argument.partition("=")
-        names_project = expected or (given and option in PROJECT_OPTIONS)
-        expected = argument in PROJECT_OPTIONS
-        text = value if given and option.startswith("-") else argument
-        place = os.path.normpath(os.path.join(base, text))
-        if names_project and os.path.isdir(place):
-            base = place
-            found.append((place, f"the project '{text}'"))
-        elif not text.startswith("-") and text.endswith(SCRIPTS) and os.path.isfile(place):
-            found.append((place, f"the script '{text}'"))
-    return found
+    def tree_of(self, link: str) -> str | None:
+        """The server's files that a link lies among; None for a link of the user or the system."""
+        directory = os.path.dirname(link)
+        own = node_modules(link) or self.breadth.project(link)
+        own = own or next((root for root in self.roots if lies_in(link, root)), None)
+        if own is not None:
+            return own
+        of_the_user = directory in self.links_of_the_user
+        if of_the_user or of_the_system(directory) or self.breadth.holds_a_home(directory):
+            return None
+        return None if directory.count("/") < SHALLOWEST else directory
