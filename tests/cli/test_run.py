@@ -283,3 +283,24 @@ def test_run_has_a_help_with_an_example() -> None:
 def test_a_client_that_says_nothing_and_closes_ends_the_run_cleanly(home: Home) -> None:
     with started(home, "run", "fs", *command("echo.py")) as client:
         assert client.close() == 0
+
+
+def test_a_policy_from_elsewhere_gets_at_nothing_of_the_users_own_of_that_name(home: Home) -> None:
+    home.write_policy(POLICY.replace("filesystem:", "filesystem:\n  home: keep"))
+    cloned = home.projects / "jail.yaml"
+    cloned.write_text("name: fs\ntools: {default: allow}\nfilesystem: {home: keep}\n")
+    cloned.chmod(0o600)
+    note = str(home.path / "note.txt")
+    trusted = [MCP_JAIL, "trust", str(cloned), "--yes"]
+    subprocess.run(trusted, env=home.environ(), check=True, capture_output=True)
+    lines = []
+    for policy in (["--policy", str(cloned)], ["fs"]):
+        with started(home, "run", *policy, *command("echo.py")) as client:
+            client.open()
+            client.call("write_file", path=note, content="from elsewhere")
+            lines.append(str(client.call("read_file", path=note)))
+            assert client.close() == 0
+    assert "from elsewhere" in lines[0]
+    assert "from elsewhere" not in lines[1]
+    assert {entry["kind"] for entry in home.audit("fs")} >= {"start", "end"}
+    assert sum(entry["kind"] == "start" for entry in home.audit("fs")) == 1

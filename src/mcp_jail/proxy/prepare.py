@@ -27,8 +27,8 @@ from mcp_jail.errors import LaunchMismatchError, Place, ShareError, UsageError
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.protected import Ours, lies_in
 from mcp_jail.store.files import make_private_folder
-from mcp_jail.store.places import Places, find_places, home_folder
-from mcp_jail.store.policies import PolicyFile, find_policy, read_policy
+from mcp_jail.store.places import MAX_NAME_CHARS, Places, find_places, home_folder
+from mcp_jail.store.policies import PolicyFile, PolicyKind, find_policy, read_policy
 
 # The command of a jail that is only looked at.
 STAND_IN = ("/usr/bin/env", "true")
@@ -44,6 +44,18 @@ class Judged(msgspec.Struct, frozen=True):
     on_disk: Places
     home: str
     source: str  # what places call the file
+
+    @property
+    def state_name(self) -> str:
+        """The name its audit and its kept HOME go by.
+
+        A policy from elsewhere chose its name itself, and must not get at those of the user's own
+        policy that has the same one.
+        """
+        if self.file.kind is not PolicyKind.TRUSTED:
+            return self.policy.name
+        mark = sha256(os.fsencode(self.file.path)).hexdigest()[:8]
+        return f"{self.policy.name[: MAX_NAME_CHARS - len(mark) - 1]}-{mark}"
 
     def problem(self, problems: Problems, key: KeyPath, message: str, hint: str) -> None:
         """Note a problem at a key of the policy, or at the top where it is not written."""
@@ -191,7 +203,7 @@ def _share_key(judged: Judged, path: str) -> KeyPath:
         for index, text in enumerate(texts):
             if expand_home(text, judged.home) == path:
                 return ("filesystem", key, str(index))
-    kept = judged.on_disk.kept_home(judged.policy.name)
+    kept = judged.on_disk.kept_home(judged.state_name)
     return ("filesystem", "home") if path == kept else ("server", "command")
 
 
@@ -199,7 +211,7 @@ def audit_path(judged: Judged) -> str:
     """Where the audit of a policy is written; UsageError for a path that is relative."""
     path = judged.policy.audit.path
     if path is None:
-        return judged.on_disk.audit(judged.policy.name)
+        return judged.on_disk.audit(judged.state_name)
     expanded = expand_home(path, judged.home)
     if expanded is None:
         raise UsageError(f"audit.path '{path}' is neither absolute nor begins with ~/")
@@ -208,7 +220,7 @@ def audit_path(judged: Judged) -> str:
 
 def _kept_home(judged: Judged) -> str:
     """The directory that is HOME inside when the policy keeps it."""
-    folder = judged.on_disk.kept_home(judged.policy.name)
+    folder = judged.on_disk.kept_home(judged.state_name)
     make_private_folder(folder)
     return folder
 
