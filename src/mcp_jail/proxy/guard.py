@@ -26,7 +26,7 @@ from mcp_jail.proxy.recorder import Recorder
 from mcp_jail.proxy.server import JailedServer
 from mcp_jail.proxy.stderr import ErrorStream
 from mcp_jail.sandbox.keeper import Keeper
-from mcp_jail.sandbox.launch import Jail
+from mcp_jail.sandbox.launch import Jail, NotHeldError
 from mcp_jail.sandbox.view import View
 from mcp_jail.store import runs
 from mcp_jail.store.journal import open_journal
@@ -70,10 +70,15 @@ def guard(
             blot=redactor.text,
         )
         recorder.append([entry])
-        jail.go()
         server = JailedServer(jail)
         loop = Loop(session, server, recorder, errors, client=client, clock=time.monotonic)
-        ending = loop.run()
+        try:
+            jail.go()
+        except JailBuildError as error:  # written down, as a server that was stopped later is
+            server.confined = error.status if isinstance(error, NotHeldError) else None
+            ending = Ending(Cause.NOT_CONFINED, "never started", error.message)
+        else:
+            ending = loop.run()
     finally:
         jail.close()
     entry = end_entry(prepared.plan, session.tally, ending, confined=server.confined)
