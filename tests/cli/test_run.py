@@ -291,7 +291,7 @@ def test_a_policy_from_elsewhere_gets_at_nothing_of_the_users_own_of_that_name(h
     cloned.write_text("name: fs\ntools: {default: allow}\nfilesystem: {home: keep}\n")
     cloned.chmod(0o600)
     note = str(home.path / "note.txt")
-    trusted = [MCP_JAIL, "trust", str(cloned), "--yes"]
+    trusted = [str(MCP_JAIL), "trust", str(cloned), "--yes"]
     subprocess.run(trusted, env=home.environ(), check=True, capture_output=True)
     lines = []
     for policy in (["--policy", str(cloned)], ["fs"]):

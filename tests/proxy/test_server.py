@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from driver import PATIENCE, Home, command, started
+from driver import PATIENCE, PYTHON, Home, command, started
 
 POLICY: Final = "filesystem: {read_write: [~/projects/scratch]}\n"
 INITIALIZE: Final = (
@@ -47,8 +47,10 @@ def home(tmp_path: Path) -> Home:
 LOOKS: Final = pytest.mark.parametrize("when", ["before it starts", "at its first word"])
 
 
-def run_unfiltered(home: Home, when: str, *server: str) -> tuple[int, bytes, bytes]:
-    """The exit code and what was written to a client that stays until the guard has ended."""
+def run_unfiltered(
+    home: Home, when: str, *server: str, client_closes: bool = False
+) -> tuple[int, bytes, bytes]:
+    """The exit code and what was written to a client, which stays unless it is to close at once."""
     source = Path(__file__).resolve().parent.parent.parent / "src"
     with subprocess.Popen(
         [sys.executable, "-c", UNFILTERED, str(source), when, "run", "fs", *server],
@@ -61,17 +63,42 @@ def run_unfiltered(home: Home, when: str, *server: str) -> tuple[int, bytes, byt
         assert guard.stdin is not None
         guard.stdin.write(INITIALIZE)
         guard.stdin.flush()
+        if client_closes:
+            guard.stdin.close()
         code = guard.wait(timeout=PATIENCE)
-        told, errors = guard.communicate()
-        return code, told, errors
+        assert guard.stdout is not None
+        assert guard.stderr is not None
+        return code, guard.stdout.read(), guard.stderr.read()
 
 
 @LOOKS
-def test_a_server_without_a_filter_is_stopped(home: Home, when: str) -> None:
-    code, told, errors = run_unfiltered(home, when, *command("echo.py"))
+@pytest.mark.parametrize("client_closes", [False, True])
+def test_a_server_without_a_filter_is_stopped(home: Home, when: str, client_closes: bool) -> None:
+    server = command("echo.py")
+    code, told, errors = run_unfiltered(home, when, *server, client_closes=client_closes)
     assert code == 4
     assert b"result" not in told
     assert b"the server is not held by the kernel" in errors
+
+
+# Answers after so many other lines that it needs more than one look into the pipe.
+ANSWERS_LATE: Final = """
+import json, os, sys, time
+asked = json.loads(sys.stdin.readline())
+other = json.dumps({"jsonrpc": "2.0", "method": "notifications/x", "params": {"x": "x" * 1000}})
+result = {"protocolVersion": "2025-06-18", "capabilities": {},
+          "serverInfo": {"name": "late", "version": "1"}}
+answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result})
+os.write(1, (other + "\\n").encode() * 500 + answer.encode() + b"\\n")
+time.sleep(1000)
+"""
+
+
+def test_nothing_that_a_server_without_a_filter_said_arrives(home: Home) -> None:
+    late = ("--", PYTHON, "-I", "-S", "-c", ANSWERS_LATE)
+    code, told, _ = run_unfiltered(home, "at its first word", *late)
+    assert code == 4
+    assert b"result" not in told
 
 
 @LOOKS

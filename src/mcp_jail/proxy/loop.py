@@ -177,6 +177,7 @@ class Loop:
             self._is_checked = True
             fault = self._server.fault()
             if fault is not None:
+                self._cause = None  # whatever else was about to end the run
                 self._stop(Cause.NOT_CONFINED, fault)
                 self._ladder.kill()
                 return []
@@ -224,7 +225,9 @@ class Loop:
         effects: list[Effect] = []
         self._from_server.is_dry = False
         while not self._from_server.at_end and not self._from_server.is_dry:
-            effects += self._events(self._from_server.read(), FromServer, from_client=False)
+            lines = self._from_server.read()
+            if self._cause is not Cause.NOT_CONFINED:
+                effects += self._events(lines, FromServer, from_client=False)
         while self._read_errors():
             pass
         self._stop(Cause.SERVER_GONE)
