@@ -46,15 +46,18 @@ def all_gone(marker: str) -> bool:
 class Round:
     """A guard that starts a server that leaves a mark, and stays."""
 
-    def __init__(self, top: Path, number: int, stage: str = "") -> None:
+    def __init__(
+        self, top: Path, number: int, stage: str = "", command: list[str] | None = None
+    ) -> None:
         self.marker = f"jail-killed-{os.getpid()}-{number}-{top.name}"
         self.mark = top / "share" / self.marker
         case = top / f"{self.marker}.json"
         text = f"echo > {self.mark}; (setsid sleep 1000 {self.marker} &) ; exec sleep 1000"
+        usual = ["/bin/sh", "-c", text, self.marker]
         case.write_text(
             json.dumps(
                 {
-                    "command": ["/bin/sh", "-c", text, self.marker],
+                    "command": [*command, str(self.mark)] if command else usual,
                     "shares": [["rw", str(top / "share")]],
                     "home": str(top / "home"),
                     "report": str(top / f"{self.marker}-report.json"),
@@ -138,3 +141,36 @@ def test_no_server_starts_before_go(stage: str, victims: str, top: Path) -> None
         one.end("guard")  # which waits for us in this test and notices nothing
         assert all_gone(one.marker), (number, living(one.marker))
         assert not one.mark.exists()
+
+
+# prctl(PR_SET_PDEATHSIG, 0), written over where the first process of the jail waits.
+PATCH = """
+import os, sys, time
+found = []
+for path in ("/proc/1/mem", "/proc/1/task/1/mem", "/proc/self/root/proc/1/mem"):
+    try:
+        with open("/proc/1/syscall") as file:
+            place = int(file.read().split()[-1], 16)
+        with open(path, "r+b", buffering=0) as file:
+            file.seek(place)
+            file.write(bytes.fromhex("b89d000000bf0100000031f60f05b8220000000f05ebf7"))
+        found.append(path)
+    except OSError:
+        pass
+with open(sys.argv[1] + ".new", "w") as file:
+    file.write(" ".join(found) or "nothing")
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("victims", VICTIMS)
+def test_a_server_cannot_have_its_jail_outlive_the_guard(victims: str, top: Path) -> None:
+    one = Round(top, 0, command=[sys.executable, "-I", "-c", PATCH])
+    end = time.monotonic() + DEADLINE
+    while not one.mark.exists():
+        assert time.monotonic() < end
+        time.sleep(0.002)
+    assert one.mark.read_text() == "nothing"
+    one.end(victims)
+    assert all_gone(one.marker), living(one.marker)
