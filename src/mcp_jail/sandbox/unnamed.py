@@ -33,10 +33,13 @@ def unnamed(
     """A fault for each thing a command needs that only the policy could give it."""
     named = [looks.seen[share.path].real for share in spec.shares]
     named += [seen.path for seen in looks.system.directories if not seen.links]
+    homes = [*guarded.homes, *(looks.seen[home].real for home in guarded.homes)]
+    homes = list(dict.fromkeys(homes))
+    kept = tuple(_kept(homes, guarded, looks))
     for found in toolchain.found:
         seen = looks.seen[found.share.path]
         if not any(lies_in(seen.real, root) for root in named):
-            reasons = _reasons(seen, guarded, looks)
+            reasons = _reasons(seen, homes, kept, looks)
             yield from (_fault(found, seen, reason) for reason in tuple(reasons)[:1])
     for one in toolchain.unnamed:
         if not any(lies_in(one.path, root) for root in named):
@@ -57,17 +60,16 @@ def _hint(path: str) -> str:
     return f"name it in filesystem.read_only if you mean it: [{path}]"
 
 
-def _reasons(seen: Seen, guarded: Guarded, looks: Looks) -> Iterator[str]:
+def _reasons(
+    seen: Seen, homes: list[str], kept: tuple[tuple[str, str], ...], looks: Looks
+) -> Iterator[str]:
     """Why no tool chain may have it, the plainest reason first."""
-    homes = [*guarded.homes, *(looks.seen[home].real for home in guarded.homes)]
     whole = too_much(seen.real)
     if whole is not None:
         yield f"that is {whole}"
     if any(home != "/" and lies_in(home, seen.real) for home in homes):
         yield "that holds a whole home"
-    yield from (
-        f"'{path}' is {what}" for path, what in _kept(homes, guarded, looks) if _touches(seen, path)
-    )
+    yield from (f"'{path}' is {what}" for path, what in kept if _touches(seen, path))
     if seen.real.endswith(tuple(f"/{name}" for name in PROJECT_CONFIGS)):
         yield "that is the settings of an MCP client"
     for socket in looks.sockets:
