@@ -395,7 +395,7 @@ def test_a_masked_directory_is_empty_and_what_is_named_in_it_is_not(
         (home / name).mkdir(parents=True)
     code = """
     made = plan("/bin/sh", "-c", "cd ~/backup/.config/gh && ls && ls -d deep && echo x > new",
-                read=[HOME + "/backup/.config", HOME + "/backup/.config/gh/deep"])
+                read=[HOME + "/backup", HOME + "/backup/.config/gh/deep"])
     jail = launch.launch(made)
     jail.go()
     tell([output(jail.stdout), "Read-only" in output(jail.stderr)])
