@@ -139,12 +139,13 @@ def test_why_needs_no_more_than_the_audit(home: Home) -> None:
         client.open()
         client.call("echo", text="x")
         client.close()
-    for which in (["cloned"], ["--policy", str(cloned)]):
+    (marked,) = (path.stem for path in home.state.glob("cloned-*.jsonl"))
+    for which in ([marked], ["--policy", str(cloned)]):
         said = done(home, "why", *which)
         assert said.returncode == 0, said.stderr
         assert f"{cloned}:3:3: default: deny" in said.stdout
     cloned.unlink()
-    said = done(home, "why", "cloned")
+    said = done(home, "why", marked)
     assert said.returncode == 0
     assert f"{cloned}:3:3" in said.stdout
 
