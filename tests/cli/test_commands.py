@@ -217,7 +217,8 @@ def test_doctor_says_that_a_jail_works_here(home: Home) -> None:
     assert found["gaps"] == []
     page = done(home, "doctor").stdout
     assert "works" in page
-    assert all(len(line) <= 80 for line in page.splitlines())
+    wide = [line for line in page.splitlines() if len(line) > 80]
+    assert [line for line in wide if str(home.path) not in line] == []  # a path is not broken
 
 
 def test_schema_is_json_and_knows_every_key(home: Home) -> None:
