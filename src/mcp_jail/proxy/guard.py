@@ -6,6 +6,7 @@ from outside; the start is written down; the server is let go; then the loop, th
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from typing import Any
@@ -78,7 +79,8 @@ def guard(
             server.confined = error.status if isinstance(error, NotHeldError) else None
             ending = Ending(Cause.NOT_CONFINED, "never started", error.message)
         else:
-            ending = loop.run()
+            gc.freeze()  # what was loaded so far lives as long as we: do not look at it again
+        ending = loop.run()
     finally:
         jail.close()
     entry = end_entry(prepared.plan, session.tally, ending, confined=server.confined)

@@ -102,6 +102,7 @@ class Loop:
         self._errors_at_end = False
         self._is_checked = False
         self._is_left = False
+        self._is_usual = False
         self._flush_by: float | None = None
 
     def run(self) -> Ending:
@@ -304,7 +305,12 @@ class Loop:
         return None if left is None else int(left * 1000) + 1
 
     def _watch(self, signals: int) -> None:
-        """Tell the poll what matters now."""
+        """Tell the poll what matters now; between two calls that is nearly always the same."""
+        is_usual = self._cause is None and not self._errors_at_end
+        is_usual = is_usual and not self._to_client.pending and not self._to_server.pending
+        if is_usual and self._is_usual:
+            return
+        self._is_usual = is_usual
         wanted = {signals: select.POLLIN, **self._wanted_of_server(), **self._wanted_of_client()}
         if wanted == self._watched:
             return
