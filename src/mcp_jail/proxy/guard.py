@@ -80,7 +80,7 @@ def guard(
             ending = Ending(Cause.NOT_CONFINED, "never started", error.message)
         else:
             gc.freeze()  # what was loaded so far lives as long as we: do not look at it again
-        ending = loop.run()
+            ending = loop.run()
     finally:
         jail.close()
     entry = end_entry(prepared.plan, session.tally, ending, confined=server.confined)
