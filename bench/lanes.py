@@ -59,7 +59,7 @@ def set_up(folder: Path) -> Workshop:
         subprocess.run(["cc", "-O2", "-o", made[name], str(HERE / f"{name}.c")], check=True)
     home = folder / "home"
     shared = home / "projects" / "app"
-    shared.mkdir(parents=True)
+    (shared / "some").mkdir(parents=True)
     policies = home / ".config" / "mcp-jail" / "policies"
     policies.mkdir(parents=True, mode=0o700)
     for private in (home, policies.parent):

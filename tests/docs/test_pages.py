@@ -21,6 +21,7 @@ ln -s ~/.local/share/mcp-jail/venv/bin/mcp-jail ~/.local/bin/mcp-jail
 
 # Blocks of `sh` are not run here: they fetch something, or change the machine. CI runs `make ...`.
 NOT_TRIED: Final = {
+    "docs/performance.md": {"python bench/run.py\n"},  # minutes, and only on an idle machine
     "README.md": {
         "make demo\nmake test\n",
         VENV,
