@@ -92,7 +92,13 @@ def test_the_environment_shown_is_that_of_the_running_server(home: Home) -> None
 
 def test_the_page_says_what_matters_in_eighty_columns(home: Home) -> None:
     page = said(home, "show", "fs", *command("echo.py"))
-    for part in ("read and write", "filesystem.read_write", "the kernel holds", "not there yet"):
+    for part in (
+        "read and write",
+        "filesystem.read_write",
+        "the kernel holds",
+        "the proxy holds",
+        "not there yet",
+    ):
         assert part in page
     for line in page.splitlines():
         assert line == line.rstrip()

@@ -10,6 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from itertools import zip_longest
 from textwrap import wrap
 
 from rich.console import Console
@@ -74,6 +75,17 @@ def rows(table: Sequence[tuple[str, ...]]) -> None:
         for text in more:
             for line in _lines(text, out.width, " " * len(head), deeper="  "):
                 out.print(Text(line, style="dim"), soft_wrap=True)
+
+
+def side_by_side(heads: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
+    """Two columns of one width, each folded between words."""
+    out = console()
+    half = (out.width - 2) // 2
+    out.print(Text(f"{heads[0]:<{half}}  {heads[1]}", style="bold"))
+    for pair in pairs:
+        left, right = (wrap(text, half, subsequent_indent="  ") for text in pair)
+        for one, other in zip_longest(left, right, fillvalue=""):
+            out.print(Text(f"{one:<{half}}  {other}".rstrip()), soft_wrap=True)
 
 
 def counted(number: int, one: str, many: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
-from mcp_jail.cli.out import folded, heading, rows
+from mcp_jail.cli.out import folded, heading, rows, side_by_side
 from mcp_jail.config.later import idle_defaults, not_yet
 from mcp_jail.core.decide import ASK_MEANS
 from mcp_jail.core.policy import Constraint, ToolRule, Verdict
@@ -108,12 +108,8 @@ def for_people(prepared: Prepared, *, everything: bool = False) -> None:
         folded(_summary(system), note="mcp-jail show --all names each, with its reason")
     heading("What it may be told to do (with the policy's line)")
     rows(_rules(prepared))
-    heading("What the kernel holds, against the server itself")
-    for promise in KERNEL:
-        folded(promise)
-    heading("What the proxy holds, of all that is said to the server")
-    for promise in PROXY:
-        folded(promise)
+    heading("Which wall holds what")
+    side_by_side(("the kernel holds", "the proxy holds"), list(zip(KERNEL, PROXY, strict=True)))
     _warnings(prepared)
 
 
