@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 
-from mcp_jail.config import load
-from mcp_jail.core.paths import expand_home
 from mcp_jail.errors import JailError, UsageError
-from mcp_jail.store.places import Places, home_folder
-from mcp_jail.store.policies import find_policy
+from mcp_jail.proxy.prepare import audit_path, judge
+from mcp_jail.store.places import Places
 
 
 def add_policy_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,13 +33,10 @@ def add_count(parser: argparse.ArgumentParser, default: int, what: str) -> None:
 
 def audit_of(places: Places, name: str) -> str:
     """Where a policy of this name puts its audit; the usual place if there is no good policy."""
-    usual = places.audit(name)
     try:
-        file = find_policy(places, name)
-        path = load(file.text, file.path).policy.audit.path
+        return audit_path(judge(name=name, policy_file=None))
     except JailError:
-        return usual
-    return usual if path is None else expand_home(path, home_folder(os.environ)) or usual
+        return places.audit(name)
 
 
 def _count(text: str) -> int:
