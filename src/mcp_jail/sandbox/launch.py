@@ -97,19 +97,12 @@ class Jail:
 
     def verify(self) -> None:
         """Wait until the jail is built and look at it from outside; JailBuildError ends it."""
-        try:
+        with self._closed_by_failure():
             self._wait_for_setup()
             check_namespaces(self.init_pid)
             check_interfaces(self.init_pid)
             check_mounts(self.init_pid, self.plan.mounts)
             check_identities(self.init_pid, self.plan.mounts)
-        except OSError as error:  # it went away under our eyes
-            why = self._why_bwrap_ended()
-            self.close()
-            raise why from error
-        except BaseException:
-            self.close()
-            raise
         self._verified = True
 
     def go(self) -> None:
@@ -119,19 +112,12 @@ class Jail:
         """
         if not self._verified:
             self.verify()
-        try:
+        with self._closed_by_failure():
             os.write(self._block, b"g")
             self._hear_the_starter()
             self._check_that_it_is_held()
             self._check_that_it_ends_with_us()
             os.write(self._go, b"g")
-        except OSError as error:  # it went away under our eyes
-            why = self._why_bwrap_ended()
-            self.close()
-            raise why from error
-        except BaseException:
-            self.close()
-            raise
         self._went = True
 
     def server_pid(self) -> int | None:
@@ -205,6 +191,19 @@ class Jail:
         fds = [self.stdin, self.stdout, self.stderr, self._block, self._go, self.pidfd]
         fds += [known[1] for known in (self._init, self._server) if known is not None]
         close_all(fd for fd in fds if fd >= 0)
+
+    @contextlib.contextmanager
+    def _closed_by_failure(self) -> Iterator[None]:
+        """End the jail on any failure; one that went away under our eyes tells why itself."""
+        try:
+            yield
+        except OSError as error:
+            why = self._why_bwrap_ended()
+            self.close()
+            raise why from error
+        except BaseException:
+            self.close()
+            raise
 
     def _wait_for_setup(self) -> None:
         """Wait for bwrap to drop its last capability: all is mounted then, and it blocks next."""
