@@ -1,0 +1,195 @@
+"""Whether words ask a person for a secret: a password, a token, a card, a code that is sent.
+
+The protocol forbids a server to ask for one in a form. Words are looked at one by one, so that
+`spinner` and `tokenizer_count` are none; `userAPIKey`, `p-a-s-s-w-o-r-d`, `pa55word`, Cyrillic
+letters that look like Latin ones and the usual words of some other languages are. It catches the
+careless and the lazy; a server that writes "the word that opens your account" is not caught.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+
+def secret_in_name(name: str) -> str | None:
+    """The secret that the name or title of a field asks for, in the words found; None if none."""
+    for reading in _readings(name):
+        for words in _sequences(reading):
+            found = _secret_in(words) or _at_the_end(words) or _across(words)
+            if found:
+                return found
+    return None
+
+
+def secret_in_text(text: str) -> str | None:
+    """The secret that running text speaks of; `pin` counts only where it must be the number."""
+    if _PIN.search(text):
+        return "PIN"
+    for reading in _readings(text):
+        for words in _sequences(reading):
+            found = _secret_in(words)
+            if found:
+                return found
+    return None
+
+
+# Plurals are cut before they are compared.
+_WORDS = frozenset(
+    (
+        *("secret", "pwd", "pw", "cvv", "cvc", "cvv2", "cvc2", "ssn", "otp", "totp", "hotp"),
+        *("mfa", "2fa", "tfa", "cookie", "jwt", "bearer", "mnemonic", "senha", "hasło", "haslo"),
+        *("şifre", "sifre", "kodeord", "adgangskode", "heslo", "salasana"),
+    )
+)
+
+# Told by any word that has them inside, written together or not.
+_INSIDE = (
+    *("password", "passwd", "passphrase", "passcode", "passkey", "passwort", "kennwort"),
+    *("contraseña", "contrasena", "motdepasse", "wachtwoord", "lösenord", "losenord"),
+    *(
+        "пароль",
+        "पासवर्ड",
+        "密码",
+        "密碼",
+        "口令",
+        "パスワード",
+        "暗証",
+        "비밀번호",
+        "credential",
+        "apikey",
+    ),
+    *("privatekey", "secretkey", "accesskey", "accesstoken", "authtoken", "refreshtoken"),
+    *("bearertoken", "clientsecret", "seedphrase", "cardnumber", "creditcard"),
+)
+
+_PHRASES = tuple(
+    tuple(phrase.split())
+    for phrase in (
+        *("pass word", "pass phrase", "pass code", "pass key", "mot de passe", "kata sandi"),
+        *("api key", "access key", "private key", "secret key", "ssh key", "signing key"),
+        *("encryption key", "decryption key", "master key", "recovery key", "account key"),
+        *("seed phrase", "seed word", "wallet seed", "recovery phrase", "recovery word"),
+        *("recovery code", "backup code", "security code", "security answer", "login code"),
+        *("verification code", "auth code", "authentication code", "authenticator code"),
+        *(
+            "sms code",
+            "digit code",
+            "code we sent",
+            "code sent",
+            "one time code",
+            "one time pin",
+            "two factor code",
+            "2 factor code",
+        ),
+        *("2 fa", "factor authentication", "card number", "credit card", "debit card"),
+        *("social security", "connection string", "card verification", "pin code", "pin number"),
+    )
+)
+
+# What a model's tokens are spoken of with; these are counted, not kept.
+_COUNTED = frozenset(
+    (
+        *("max", "maximum", "min", "minimum", "count", "number", "num", "total", "limit"),
+        *("budget", "size", "used", "usage", "per"),
+    )
+)
+
+_PIN = re.compile(r"\bPIN\b|\b(?i:your|the|digit|card|bank|sim|security|enter)[\s-]+(?i:pin)\b")
+
+_TOKEN_WITHOUT_MARKS = re.compile(r"[^\W_]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_A-Za-z0-9]+")
+
+# Digits and signs for the letters they look like.
+_DIGITS = str.maketrans("013457@$!", "oieastasi")
+
+# Cyrillic, Greek and small capitals for the Latin letters they look like; capitals are told by
+# their small ones where those look alike too.
+_LOOKALIKES = str.maketrans(
+    "аеорсухіѕјԁԝһктмοαρντκιωᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢıɑɡАВЕКМНОРСТУХЅІЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+    "aeopcyxisjdwhktmoapvtkiwabcdefghijklmnoprstuvwyziagABEKMHOPCTYXSIJABEZHIKMNOPTYX",
+)
+
+
+def _readings(text: str) -> Iterator[str]:
+    """The text as it is and as it looks: without marks, in Latin letters, digits as letters."""
+    yield text
+    if not text.isascii():
+        from unicodedata import combining, normalize  # noqa: PLC0415  (hardly any form needs it)
+
+        yield normalize("NFKC", text)
+        bare = "".join(char for char in normalize("NFKD", text) if not combining(char))
+        text = bare.translate(_LOOKALIKES)
+        yield text
+    yield text.translate(_DIGITS)
+
+
+def _sequences(text: str) -> Iterator[list[str]]:
+    """The words of a text, once as written and once with `camelCase` and `x2y` taken apart."""
+    for pattern in (_TOKEN_WITHOUT_MARKS, _PART):
+        yield [_singular(word) for word in _joined(pattern.findall(text))]
+
+
+def _joined(words: list[str]) -> Iterator[str]:
+    """The words in lower case, with single letters (`p a s s`, `P.I.N.`) put together."""
+    letters = ""
+    for word in words:
+        if len(word) == 1:
+            letters += word
+            continue
+        if letters:
+            yield letters.lower()
+            letters = ""
+        yield word.lower()
+    if letters:
+        yield letters.lower()
+
+
+# Words this short are compared as they are: `yes`, `gas`.
+_NO_PLURAL = 3
+
+
+def _singular(word: str) -> str:
+    if len(word) <= _NO_PLURAL or word.endswith("ss") or not word.endswith("s"):
+        return word
+    return word[:-1]
+
+
+def _secret_in(words: list[str]) -> str | None:
+    for at, word in enumerate(words):
+        if word in _WORDS or word.endswith("secret"):
+            return word
+        if word.endswith("token") and not _is_counted(words, at):
+            return word
+        found = _inside(word)
+        if found:
+            return found
+        for phrase in _PHRASES:
+            if tuple(words[at : at + len(phrase)]) == phrase:
+                return " ".join(phrase)
+    return None
+
+
+def _is_counted(words: list[str], at: int) -> bool:
+    """Whether `token` at this place goes with a number: `maxTokens`, "tokens per call"."""
+    near = words[max(at - 2, 0) : at + 3]
+    return words[at].removesuffix("token") in _COUNTED or not _COUNTED.isdisjoint(near)
+
+
+def _inside(word: str) -> str | None:
+    return next((secret for secret in _INSIDE if secret in word), None)
+
+
+def _across(words: list[str]) -> str | None:
+    """A secret written over several words, from the beginning of one: `pass-wo-rd`."""
+    for at in range(len(words)):
+        rest = "".join(words[at:])
+        for secret in _INSIDE:
+            if rest.startswith(secret):
+                return secret
+    return None
+
+
+def _at_the_end(words: list[str]) -> str | None:
+    """`db_pass`, `card pin`: short words that mean a secret where a name ends with them."""
+    return words[-1] if words and words[-1] in {"pin", "pass"} else None
