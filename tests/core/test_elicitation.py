@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from mcp_jail.core import elicitation
@@ -25,6 +26,19 @@ def with_schema(**members: Any) -> dict[str, Any]:
 
 def link(url: Any, **more: Any) -> dict[str, Any]:
     return {"mode": "url", "message": "Please sign in", "url": url, "elicitationId": "e1"} | more
+
+
+def large_fields(size: int) -> dict[str, Any]:
+    """Fields of a form whose schema has so many bytes."""
+    fields = {
+        f"f{at:02}": {"type": "string", "enum": [f"{n:03}" * 20 for n in range(100)]}
+        for at in range(5)
+    }
+    fields["last"] = {"type": "string", "enum": [""]}
+    missing = size - len(msgspec.json.encode(form(**fields)["requestedSchema"]))
+    choices = [f"{n:03}".ljust(100, "x") for n in range(missing // 103)]
+    fields["last"]["enum"] = [*choices, "x" * (missing - 103 * len(choices))]
+    return fields
 
 
 TEXT = {"type": "string"}
@@ -61,6 +75,7 @@ PYDANTIC = {
         form("\n".join("x" * 30)),
         form(**{f"f{number}": TEXT for number in range(20)}),
         form(**{"x" * 64: TEXT}),
+        form(**large_fields(32_768)),
         form("می\u200cخواهم 👩\u200d👩"),
     ],
 )
@@ -83,8 +98,8 @@ def test_an_honest_form_is_passed_on(params: dict[str, Any]) -> None:
         (form(" \n"), "the message is empty"),
         (form() | {"message": ["a"]}, "the message is empty or no text"),
         (form("x" * 2_001), "the message has more than 2000 characters"),
-        (form("\n".join("x" * 31)), "the message has more than 30 lines"),
-        (form("\r".join("x" * 31)), "the message has more than 30 lines"),
+        (form("\n".join("x" * 31)), "the message has too many lines"),
+        (form("\r".join("x" * 31)), "the message has too many lines"),
         (form("a\u202eb"), "the message has hidden characters"),
         (with_schema(type="array"), "an object with properties"),
         (with_schema(properties=[]), "an object with properties"),
@@ -96,7 +111,11 @@ def test_an_honest_form_is_passed_on(params: dict[str, Any]) -> None:
         (with_schema(required="a"), "required is not a list of names"),
         (with_schema(required=[1]), "required is not a list of names"),
         (with_schema(required=["a", "b"]), "that the form does not have"),
-        (form(**{f"f{number}": TEXT for number in range(21)}), "21 fields, more than 20"),
+        (
+            form(**{f"f{number}": TEXT for number in range(21)}),
+            "more than 20 fields or 32768 bytes",
+        ),
+        (form(**large_fields(32_769)), "more than 20 fields or 32768 bytes"),
         (form(a=TEXT, A=TEXT), "differ only in case"),
         (form(**{"": TEXT}), "'' is no name of a field"),
         (form(__proto__=TEXT), "'__proto__' is no name"),

@@ -93,6 +93,13 @@ FAULTS: dict[str, tuple[Any, str]] = {
         {"type": "boolean", "description": "x" * 1_001},
         "the description of the field 'f' has more than 1000",
     ),
+    "a title of two lines": ({"type": "boolean", "title": "a\nb"}, "too many lines"),
+    "a long list in a description": (
+        {"type": "boolean", "description": "a\n" * 11},
+        "the description of the field 'f' has too many lines",
+    ),
+    "a default of two lines": ({"type": "string", "default": "a\rb"}, "too many lines"),
+    "a choice of two lines": ({"type": "string", "enum": ["a\nb"]}, "too many lines"),
     "a hidden title": ({"type": "boolean", "title": "a\u200bb"}, "has hidden characters"),
     "a hidden description": ({"type": "boolean", "description": "\x1b[8m"}, "hidden characters"),
     "a format that hides": ({"type": "string", "format": "password"}, "the format 'password'"),
@@ -189,8 +196,8 @@ def test_any_other_field_is_refused_and_named(field: Any, told: str) -> None:
 def test_what_is_just_within_the_limits_is_let_be() -> None:
     field = {
         "type": "string",
-        "title": "x" * forms.LABEL_LIMITS["title"],
-        "description": "x" * forms.LABEL_LIMITS["description"],
+        "title": "x" * forms.TITLE_LIMIT,
+        "description": "\n" * 9 + "x" * (forms.DESCRIPTION_LIMIT - 9),
         "default": "x" * forms.DEFAULT_LIMIT,
         "pattern": "a+b*c{2}" + "d" * (forms.PATTERN_LIMIT - 8),
     }

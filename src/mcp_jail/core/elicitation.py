@@ -12,11 +12,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from mcp_jail.core.constraints import quoted
 from mcp_jail.core.forms import (
     NAME_LIMIT,
     fault_of_field,
-    fault_of_label,
+    fault_of_labels,
     fault_of_shown,
     fault_of_value,
     is_typed,
@@ -30,6 +32,9 @@ LINES_LIMIT = 30
 
 # Fields of one form: more than that nobody reads.
 FIELDS_LIMIT = 20
+
+# Bytes of a form's schema as JSON: all countries fit, and looking for secrets takes 0.1 s at most.
+SCHEMA_LIMIT = 32 * 1024
 
 # Characters of a URL that a person is asked to open, and of the id it is spoken of by.
 URL_LIMIT = 2_048
@@ -133,9 +138,7 @@ def _fault_of_members(params: dict[str, Any], known: frozenset[str]) -> str | No
 def _fault_of_message(message: Any) -> str | None:
     if type(message) is not str or not message.strip():
         return "the message is empty or no text"
-    if len(message.splitlines()) > LINES_LIMIT:
-        return f"the message has more than {LINES_LIMIT} lines"
-    return fault_of_shown("the message", message, MESSAGE_LIMIT)
+    return fault_of_shown("the message", message, MESSAGE_LIMIT, LINES_LIMIT)
 
 
 def _fault_of_schema(schema: dict[str, Any]) -> str | None:
@@ -145,13 +148,13 @@ def _fault_of_schema(schema: dict[str, Any]) -> str | None:
     fields = schema.get("properties")
     if schema.get("type") != "object" or type(fields) is not dict:
         return "a form's schema is an object with properties"
-    if len(fields) > FIELDS_LIMIT:
-        return f"the form has {len(fields)} fields, more than {FIELDS_LIMIT}"
+    if len(fields) > FIELDS_LIMIT or len(msgspec.json.encode(schema)) > SCHEMA_LIMIT:
+        return f"the form has more than {FIELDS_LIMIT} fields or {SCHEMA_LIMIT} bytes"
     if len({name.casefold() for name in fields}) != len(fields):
         return "two fields differ only in case"
     return (
         _fault_of_required(schema.get("required", []), fields)
-        or _first(fault_of_label("the form", schema, key) for key in ("title", "description"))
+        or fault_of_labels("the form", schema)
         or _first(_fault_of_named_field(name, field) for name, field in fields.items())
     )
 

@@ -13,9 +13,11 @@ from typing import Any, assert_never
 from mcp_jail.core.constraints import quoted
 from mcp_jail.core.hidden import has_hidden
 
-# Characters of what is shown of a field.
+# Characters of what is shown of a field, and lines, so that nothing is pushed out of sight.
 NAME_LIMIT = 64
-LABEL_LIMITS = {"title": 200, "description": 1_000}
+TITLE_LIMIT = 200
+DESCRIPTION_LIMIT = 1_000
+DESCRIPTION_LINES = 10
 DEFAULT_LIMIT = 1_000
 CHOICE_LIMIT = 200
 
@@ -48,11 +50,7 @@ def fault_of_field(what: str, field: Any) -> str | None:
     unknown = sorted(field.keys() - _SHOWN - _KEYWORDS[kind])
     if unknown:
         return f"{what} has {quoted(unknown[0])}, which such a field has not"
-    fault = (
-        fault_of_label(what, field, "title")
-        or fault_of_label(what, field, "description")
-        or _fault_of_keywords(what, kind, field)
-    )
+    fault = fault_of_labels(what, field) or _fault_of_keywords(what, kind, field)
     default = field.get("default")
     if fault or default is None:
         return fault
@@ -86,20 +84,26 @@ def fault_of_value(what: str, field: dict[str, Any], value: Any) -> str | None:
     return None if fits else f"{what} is not one of its kind"
 
 
-def fault_of_shown(what: str, text: Any, limit: int) -> str | None:
-    """Why something is no text of at most `limit` characters that a person sees all of."""
+def fault_of_shown(what: str, text: Any, limit: int, lines: int = 1) -> str | None:
+    """Why something is no text of so many characters and lines that a person sees all of."""
     if type(text) is not str:
         return f"{what} is no text"
     if len(text) > limit:
         return f"{what} has more than {limit} characters"
-    return f"{what} has hidden characters" if has_hidden(text) else None
+    if has_hidden(text):
+        return f"{what} has hidden characters"
+    return f"{what} has too many lines" if len(text.splitlines()) > lines else None
 
 
-def fault_of_label(what: str, shown: dict[str, Any], key: str) -> str | None:
-    """Why the title or description of something, where it has one, may not be shown."""
-    if key not in shown:
-        return None
-    return fault_of_shown(f"the {key} of {what}", shown[key], LABEL_LIMITS[key])
+def fault_of_labels(what: str, shown: dict[str, Any]) -> str | None:
+    """Why the title or the description of something, where it has one, may not be shown."""
+    fault = None
+    if "title" in shown:
+        fault = fault_of_shown(f"the title of {what}", shown["title"], TITLE_LIMIT)
+    if fault or "description" not in shown:
+        return fault
+    what = f"the description of {what}"
+    return fault_of_shown(what, shown["description"], DESCRIPTION_LIMIT, DESCRIPTION_LINES)
 
 
 def is_typed(field: dict[str, Any]) -> bool:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 
 def secret_in_name(name: str) -> str | None:
     """The secret that the name or title of a field asks for, in the words found; None if none."""
-    for reading in _readings(name):
+    for reading in dict.fromkeys(_readings(name)):
         for words in _sequences(reading):
             found = _secret_in(words) or _at_the_end(words) or _across(words)
             if found:
@@ -26,7 +27,7 @@ def secret_in_text(text: str) -> str | None:
     """The secret that running text speaks of; `pin` counts only where it must be the number."""
     if _PIN.search(text):
         return "PIN"
-    for reading in _readings(text):
+    for reading in dict.fromkeys(_readings(text)):
         for words in _sequences(reading):
             found = _secret_in(words)
             if found:
@@ -63,29 +64,29 @@ _INSIDE = (
     *("bearertoken", "clientsecret", "seedphrase", "cardnumber", "creditcard"),
 )
 
-_PHRASES = tuple(
-    tuple(phrase.split())
-    for phrase in (
-        *("pass word", "pass phrase", "pass code", "pass key", "mot de passe", "kata sandi"),
-        *("api key", "access key", "private key", "secret key", "ssh key", "signing key"),
-        *("encryption key", "decryption key", "master key", "recovery key", "account key"),
-        *("seed phrase", "seed word", "wallet seed", "recovery phrase", "recovery word"),
-        *("recovery code", "backup code", "security code", "security answer", "login code"),
-        *("verification code", "auth code", "authentication code", "authenticator code"),
-        *(
-            "sms code",
-            "digit code",
-            "code we sent",
-            "code sent",
-            "one time code",
-            "one time pin",
-            "two factor code",
-            "2 factor code",
-        ),
-        *("2 fa", "factor authentication", "card number", "credit card", "debit card"),
-        *("social security", "connection string", "card verification", "pin code", "pin number"),
-    )
+_WRITTEN_APART = (
+    *("pass word", "pass phrase", "pass code", "pass key", "mot de passe", "kata sandi"),
+    *("api key", "access key", "private key", "secret key", "ssh key", "signing key"),
+    *("encryption key", "decryption key", "master key", "recovery key", "account key"),
+    *("seed phrase", "seed word", "wallet seed", "recovery phrase", "recovery word"),
+    *("recovery code", "backup code", "security code", "security answer", "login code"),
+    *("verification code", "auth code", "authentication code", "authenticator code"),
+    *(
+        "sms code",
+        "digit code",
+        "code we sent",
+        "code sent",
+        "one time code",
+        "one time pin",
+        "two factor code",
+        "2 factor code",
+    ),
+    *("2 fa", "factor authentication", "card number", "credit card", "debit card"),
+    *("social security", "connection string", "card verification", "pin code", "pin number"),
 )
+_PHRASES: dict[str, list[list[str]]] = {}
+for _phrase in _WRITTEN_APART:
+    _PHRASES.setdefault(_phrase.split()[0], []).append(_phrase.split())
 
 # What a model's tokens are spoken of with; these are counted, not kept.
 _COUNTED = frozenset(
@@ -164,8 +165,8 @@ def _secret_in(words: list[str]) -> str | None:
         found = _inside(word)
         if found:
             return found
-        for phrase in _PHRASES:
-            if tuple(words[at : at + len(phrase)]) == phrase:
+        for phrase in _PHRASES.get(word, ()):
+            if words[at : at + len(phrase)] == phrase:
                 return " ".join(phrase)
     return None
 
@@ -177,16 +178,21 @@ def _is_counted(words: list[str], at: int) -> bool:
 
 
 def _inside(word: str) -> str | None:
-    return next((secret for secret in _INSIDE if secret in word), None)
+    found = _any_inside().search(word)
+    return found[0] if found else None
+
+
+@cache
+def _any_inside() -> re.Pattern[str]:
+    return re.compile("|".join(_INSIDE))
 
 
 def _across(words: list[str]) -> str | None:
     """A secret written over several words, from the beginning of one: `pass-wo-rd`."""
     for at in range(len(words)):
-        rest = "".join(words[at:])
-        for secret in _INSIDE:
-            if rest.startswith(secret):
-                return secret
+        found = _any_inside().match("".join(words[at:]))
+        if found:
+            return found[0]
     return None
 
 
