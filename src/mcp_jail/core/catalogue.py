@@ -1,0 +1,282 @@
+"""What this run's server says it has, held against the lock: which of it may be shown and called.
+
+Every page of every listing is compared as it passes. An item that is not in the lock as it stands
+is neither shown nor callable; the rest goes on. Where the policy trusts a first contact, what no
+lock knows of a kind is taken as approved, once. Two walks may run side by side, the client's and
+our own before a first call; the last word of the server about an item counts.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from mcp_jail.core import lock as locks
+from mcp_jail.core.lock import Change, Drift, ItemKind, Lock, Pin
+from mcp_jail.core.policy import LockFirst, LockPolicy
+
+# Items of one kind that are remembered. Real servers have below 200; a listing may have no end.
+ITEMS_LIMIT: Final = 10_000
+
+# Drifts of one run that are written down: a server may change its words with every listing.
+DRIFTS_RECORDED: Final = 1_000
+
+
+class Standing(Enum):
+    """How an item stands when it is called."""
+
+    APPROVED = "approved"
+    DRIFTED = "drifted"
+    UNLISTED = "unlisted"  # a whole listing was seen, and it is not in it
+    UNSEEN = "unseen"  # no whole listing was seen yet
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One item of a listing: the name it is called by, and the whole object."""
+
+    name: str
+    value: dict[str, Any]
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One answer to a list request, or a part of it; `is_ours` is our own walk's."""
+
+    kind: ItemKind
+    era: str
+    items: tuple[Item, ...]
+    is_first: bool
+    is_last: bool
+    is_ours: bool = False
+
+
+class News(msgspec.Struct, frozen=True):
+    """What was found since it was last asked for.
+
+    `waiting` is all that was seen, where something of it needs a person; `trusted` are pins of a
+    first contact that a policy lets pass, to be written down.
+    """
+
+    drifts: tuple[Drift, ...] = ()
+    waiting: Lock | None = None
+    trusted: Lock | None = None
+
+
+class Catalogue:
+    """Compares what a server lists with the lock, for one run."""
+
+    def __init__(
+        self,
+        name: str,
+        policy: LockPolicy,
+        lock: Lock | None = None,
+        proposal: Lock | None = None,
+        *,
+        called: str = "",
+    ) -> None:
+        """Begin with nothing seen.
+
+        A `proposal` bounds what a first contact may be trusted with; `called` is how a command
+        names the policy.
+        """
+        self.called = called or name
+        self._policy = policy
+        self._lock = lock or Lock(name=name)
+        self._proposal = proposal
+        self._seen = Lock(name=name)
+        self._known: dict[ItemKind, dict[str, _Known]] = {kind: {} for kind in ItemKind}
+        self._walks: dict[tuple[ItemKind, bool], dict[str, Pin]] = {}
+        self._noted: set[tuple[str, str]] = set()
+        self._trusted: dict[str, Pin] = {}
+        self._drifts: list[Drift] = []
+        self._is_news = False
+        self._settled: list[ItemKind] = []
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether anything is held against a lock."""
+        return self._policy.enabled
+
+    def met(self, era: str, version: str, capabilities: dict[str, Any]) -> None:
+        """Note the client that the server answers to: its offers may depend on it."""
+        peer = {"version": version, "capabilities": capabilities}
+        self._seen = msgspec.structs.replace(self._seen, peers=self._seen.peers | {era: peer})
+
+    def compare(self, page: Page) -> tuple[Item, ...]:
+        """The items of a page that may be shown."""
+        walk = self._walk_of(page)
+        shown = []
+        for item in page.items:
+            known = self._look_at(page, item, walk)
+            if known is not None and known.is_approved:
+                shown.append(item)
+        if page.is_last and walk is not None:
+            del self._walks[page.kind, page.is_ours]
+            self._end_listing(page.kind, walk)
+        return tuple(shown)
+
+    def compare_server(self, parts: dict[str, Any], era: str) -> dict[str, Any]:
+        """The parts of an opening answer (info, instructions, capabilities) that may be shown."""
+        items = tuple(Item(name, value) for name, value in parts.items())
+        page = Page(ItemKind.SERVER, era, items, is_first=True, is_last=True)
+        return {item.name: item.value for item in self.compare(page)}
+
+    def approved_server(self, part: str, era: str) -> Any:
+        """What was approved of a part of the server, for that era if there is one, else None."""
+        pins = self._lock.items.get(locks.key_of(ItemKind.SERVER, part), ())
+        same = [pin for pin in pins if pin.era == era]
+        return (same or list(pins))[-1].value if pins else None
+
+    def standing(self, kind: ItemKind, name: str) -> Standing:
+        """How an item stands that is about to be called."""
+        known = self._known[kind].get(name)
+        if known is not None:
+            return Standing.APPROVED if known.is_approved else Standing.DRIFTED
+        return Standing.UNLISTED if self._is_whole(kind) else Standing.UNSEEN
+
+    def value_of(self, kind: ItemKind, name: str) -> Any:
+        """An item as it was last seen, None if it was not."""
+        known = self._known[kind].get(name)
+        return None if known is None else known.pin.value
+
+    def forget(self, kind: ItemKind) -> None:
+        """The server says that a listing changed: the next call needs a new one."""
+        self._known[kind] = {}
+        self._walks.pop((kind, False), None)
+        self._walks.pop((kind, True), None)
+        kinds = tuple(each for each in self._seen.kinds if each is not kind)
+        self._seen = msgspec.structs.replace(self._seen, kinds=kinds)
+
+    def replace(self, lock: Lock | None) -> frozenset[ItemKind]:
+        """Take up a lock that was written meanwhile; the kinds of which other items are shown."""
+        self._lock = lock or Lock(name=self._seen.name)
+        self._trusted = {}
+        changed = set()
+        for kind, known in self._known.items():
+            for name, each in known.items():
+                is_approved = self._approves(locks.key_of(kind, name), each.pin)
+                if is_approved is not each.is_approved:
+                    changed.add(kind)
+                    known[name] = _Known(each.pin, is_approved)
+        return frozenset(changed)
+
+    def take_news(self) -> News:
+        """What was found since the last time this was asked."""
+        drifts, waiting = tuple(self._drifts), self._seen if self._is_news else None
+        self._drifts, self._is_news = [], False
+        trusted = None
+        if self._settled:
+            kinds, self._settled = tuple(self._settled), []
+            items: dict[str, tuple[Pin, ...]] = {
+                key: (pin,) for key, pin in self._trusted.items() if locks.kind_of(key) in kinds
+            }
+            name, peers = self._seen.name, self._seen.peers
+            trusted = Lock(name=name, kinds=kinds, items=items, peers=peers)
+        return News(drifts, waiting, trusted)
+
+    # One page
+
+    def _walk_of(self, page: Page) -> dict[str, Pin] | None:
+        """The listing a page continues; None when its beginning was not seen."""
+        if page.is_first:
+            self._walks[page.kind, page.is_ours] = {}
+        return self._walks.get((page.kind, page.is_ours))
+
+    def _look_at(self, page: Page, item: Item, walk: dict[str, Pin] | None) -> _Known | None:
+        known = self._known[page.kind]
+        if item.name not in known and len(known) >= ITEMS_LIMIT:
+            return None
+        key = locks.key_of(page.kind, item.name)
+        pin = locks.pin(page.kind, item.value, page.era)
+        is_twice = walk is not None and walk.get(item.name, pin).digest != pin.digest
+        if walk is not None:
+            walk[item.name] = pin
+        self._seen.items[key] = (pin,)
+        is_approved = not is_twice and self._approves(key, pin)
+        if not is_approved:
+            self._note(self._drift_of(key, pin))
+        known[item.name] = _Known(pin, is_approved)
+        return known[item.name]
+
+    def _approves(self, key: str, pin: Pin) -> bool:
+        if not self._policy.enabled or self._lock.approves(key, pin.digest):
+            return True
+        kind = locks.kind_of(key)
+        if kind in self._lock.kinds:
+            # Which resources there are is no drift; a known one's words are.
+            return kind is ItemKind.RESOURCE and key not in self._lock.items
+        return self._trusts(key, pin)
+
+    def _trusts(self, key: str, pin: Pin) -> bool:
+        """Whether a first contact lets this pass; it then counts as approved, and only it."""
+        if self._policy.first is not LockFirst.TRUST or key in self._lock.items:
+            return False
+        trusted = self._trusted.get(key)
+        if trusted is not None:
+            return trusted.digest == pin.digest
+        if self._proposal is not None and not self._proposal.approves(key, pin.digest):
+            return False
+        self._trusted[key] = pin
+        return True
+
+    def _drift_of(self, key: str, pin: Pin) -> Drift:
+        pins = self._lock.items.get(key, ())
+        change = Change.CHANGED if pins else Change.ADDED
+        return Drift(key, change, pins[-1] if pins else None, pin)
+
+    # A whole listing
+
+    def _is_whole(self, kind: ItemKind) -> bool:
+        return kind in self._seen.kinds
+
+    def _end_listing(self, kind: ItemKind, walk: dict[str, Pin]) -> None:
+        """What a whole listing does not have is not there."""
+        self._known[kind] = {name: each for name, each in self._known[kind].items() if name in walk}
+        items = {
+            key: pins
+            for key, pins in self._seen.items.items()
+            if locks.kind_of(key) is not kind or key.partition("/")[2] in walk
+        }
+        is_new = not self._is_whole(kind)
+        kinds = (*self._seen.kinds, kind) if is_new else self._seen.kinds
+        self._seen = msgspec.structs.replace(self._seen, items=items, kinds=kinds)
+        if not self._policy.enabled:
+            return
+        drifts = locks.drift(self._lock, msgspec.structs.replace(self._seen, kinds=(kind,)))
+        for each in drifts:
+            if each.change is Change.REMOVED and locks.kind_of(each.key) is kind:
+                self._note(each)
+        if kind not in self._lock.kinds:
+            self._settle(kind, is_new=is_new)
+
+    def _settle(self, kind: ItemKind, *, is_new: bool) -> None:
+        """Write a first contact down, if the policy trusts it; else it waits for a person."""
+        if self._policy.first is LockFirst.TRUST:
+            kinds = (*self._lock.kinds, kind)
+            pins = {
+                key: (pin,) for key, pin in self._trusted.items() if key not in self._lock.items
+            }
+            mine = {key: each for key, each in pins.items() if locks.kind_of(key) is kind}
+            self._lock = msgspec.structs.replace(
+                self._lock, kinds=kinds, items=self._lock.items | mine
+            )
+            self._settled.append(kind)
+        elif is_new:
+            self._is_news = True
+
+    def _note(self, drift: Drift) -> None:
+        """Remember a drift for whoever writes it down, once for each form it takes."""
+        digest = "" if drift.seen is None else drift.seen.digest
+        if (drift.key, digest) in self._noted or len(self._noted) >= DRIFTS_RECORDED:
+            return
+        self._noted.add((drift.key, digest))
+        self._drifts.append(drift)
+        self._is_news = True
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """An item as it was last seen, and whether it may be shown and called."""
+
+    pin: Pin
+    is_approved: bool

@@ -1,0 +1,239 @@
+"""The lock: what a person approved of a server's words, and what differs from it now.
+
+Pinned is everything a model or a person may read and a host may act on: whole tools, prompts,
+resource templates and known resources with keys nobody has heard of, the server's instructions,
+info and capabilities, and the launch identity. A pin is the digest over the canonical JSON of the
+whole decoded object, so a change of any leaf is a drift.
+
+Canonical JSON, version 1: keys sorted by code point, order of arrays kept, no white space, UTF-8,
+integers exact, 1 is not 1.0, no Unicode normalisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from mcp_jail.core.sha256 import sha256
+
+VERSION: Final = 1
+
+# Bytes of a lock file. The largest real catalogues (several hundred tools) take 1 MiB.
+LOCK_LIMIT: Final = 64 * 1024 * 1024
+
+# The launch identity belongs to no protocol era.
+NO_ERA: Final = ""
+
+
+class ItemKind(Enum):
+    """What a pinned item is."""
+
+    LAUNCH = "launch"
+    SERVER = "server"
+    TOOL = "tool"
+    PROMPT = "prompt"
+    TEMPLATE = "template"
+    RESOURCE = "resource"
+
+
+# The kind that each list method lists.
+KIND_OF_LIST: Final[dict[str, ItemKind]] = {
+    "tools/list": ItemKind.TOOL,
+    "prompts/list": ItemKind.PROMPT,
+    "resources/templates/list": ItemKind.TEMPLATE,
+    "resources/list": ItemKind.RESOURCE,
+}
+
+
+class Pin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One object as it was seen or approved, and its digest (SHA-256, hex)."""
+
+    digest: str
+    era: str
+    value: Any
+
+
+class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Pins by `kind/name`; what waits for approval has the same form as what was approved.
+
+    An item has more than one pin where a server describes it differently in the two eras. `kinds`
+    are those of which a whole listing was seen; `peers` says, by era, which protocol version and
+    client capabilities the server answered to.
+    """
+
+    v: int = VERSION
+    name: str
+    kinds: tuple[ItemKind, ...] = ()
+    items: dict[str, tuple[Pin, ...]] = {}
+    peers: dict[str, dict[str, Any]] = {}
+
+    def approves(self, key: str, digest: str) -> bool:
+        """Whether this very object was approved under this key."""
+        return any(pin.digest == digest for pin in self.items.get(key, ()))
+
+
+class Change(Enum):
+    """How an item differs from what was approved."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+class Drift(msgspec.Struct, frozen=True):
+    """One item that is not as it was approved."""
+
+    key: str
+    change: Change
+    approved: Pin | None
+    seen: Pin | None
+
+
+def canonical(value: Any) -> bytes:
+    """A decoded JSON value as canonical JSON, version 1."""
+    return _encode(value)
+
+
+def key_of(kind: ItemKind, name: str) -> str:
+    """The key of an item."""
+    return f"{kind.value}/{name}"
+
+
+def kind_of(key: str) -> ItemKind:
+    """The kind of a key; ValueError where it is none."""
+    return ItemKind(key.partition("/")[0])
+
+
+def pin(kind: ItemKind, value: Any, era: str) -> Pin:
+    """The pin of an object as it was received."""
+    kept = _steady(kind, value)
+    digest = sha256(kind.value.encode() + b"\0" + canonical(kept)).hexdigest()
+    return Pin(digest, era, kept)
+
+
+def catalogue_digest(seen: Lock) -> str:
+    """One digest over all that was seen: what an approval is bound to."""
+    lines = [[key, sorted(each.digest for each in pins)] for key, pins in seen.items.items()]
+    return sha256(canonical([sorted(lines), [kind.value for kind in seen.kinds]])).hexdigest()
+
+
+def read_lock(text: bytes) -> Lock:
+    """A lock from its file; ValueError says what is wrong with it.
+
+    Every digest is worked out anew: a file whose objects do not have their digests is refused, so
+    that nobody is shown one text while another is approved.
+    """
+    if len(text) > LOCK_LIMIT:
+        raise ValueError(f"{len(text)} bytes, over the limit of {LOCK_LIMIT}")
+    try:
+        lock = _decode(text)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise ValueError(f"no lock file: {error}") from error
+    if lock.v != VERSION:
+        raise ValueError(f"version {lock.v}; this mcp-jail knows {VERSION}")
+    for key, pins in lock.items.items():
+        kind = _known_kind(key)
+        if not pins or any(pin(kind, each.value, each.era) != each for each in pins):
+            raise ValueError(f"the digest of {key[:80]!r} is not that of its object")
+    return lock
+
+
+def write_lock(lock: Lock) -> bytes:
+    """A lock as its file: one form for one value, with line breaks, so that versions compare."""
+    return msgspec.json.format(_encode(lock), indent=1) + b"\n"
+
+
+def drift(approved: Lock | None, seen: Lock) -> tuple[Drift, ...]:
+    """How what was seen differs from what was approved, sorted by key.
+
+    Which resources there are changes with every file, so only the words of a known one can drift
+    once resources were approved at all.
+    """
+    approved = approved or Lock(name=seen.name)
+    found = [
+        _drift_of(key, approved.items.get(key, ()), pins[-1])
+        for key, pins in seen.items.items()
+        if not approved.approves(key, pins[-1].digest) and not _is_free(key, approved)
+    ]
+    found += [
+        Drift(key, Change.REMOVED, pins[-1], None)
+        for key, pins in approved.items.items()
+        if key not in seen.items and kind_of(key) in seen.kinds and not _is_resource(key)
+    ]
+    return tuple(sorted(found, key=lambda each: each.key))
+
+
+def approve(approved: Lock | None, seen: Lock, keys: frozenset[str] | None = None) -> Lock:
+    """The lock after a person approved some keys of what was seen, or all of it.
+
+    A removed item goes; a pin of the other era stays, since clients of both may be in use.
+    """
+    old = approved or Lock(name=seen.name)
+    items = dict(old.items)
+    for each in drift(approved, seen):
+        if keys is not None and each.key not in keys:
+            continue
+        if each.seen is None:
+            del items[each.key]
+        else:
+            others = [pin for pin in items.get(each.key, ()) if pin.era != each.seen.era]
+            items[each.key] = (*others, each.seen)
+    if keys is None:
+        items |= {key: pins for key, pins in seen.items.items() if key not in items}
+    kinds = {*old.kinds, *(kind for kind in seen.kinds if _is_settled(kind, seen, items))}
+    return Lock(
+        name=old.name,
+        kinds=tuple(kind for kind in ItemKind if kind in kinds),
+        items=items,
+        peers=old.peers | seen.peers,
+    )
+
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+_decode = msgspec.json.Decoder(Lock).decode
+
+
+def _steady(kind: ItemKind, value: Any) -> Any:
+    """An object without what changes by nature: a resource's size, and when it was last changed."""
+    if kind not in {ItemKind.RESOURCE, ItemKind.TEMPLATE} or type(value) is not dict:
+        return value
+    kept = {name: each for name, each in value.items() if name != "size"}
+    notes = kept.get("annotations")
+    if type(notes) is dict and "lastModified" in notes:
+        kept["annotations"] = {name: each for name, each in notes.items() if name != "lastModified"}
+    return kept
+
+
+def _known_kind(key: str) -> ItemKind:
+    try:
+        return kind_of(key)
+    except ValueError:
+        raise ValueError(f"no kind of item: {key[:80]!r}") from None
+
+
+def _drift_of(key: str, pins: tuple[Pin, ...], seen: Pin) -> Drift:
+    """The change of a seen item; it is held against the pin of its own era if there is one."""
+    if not pins:
+        return Drift(key, Change.ADDED, None, seen)
+    same_era = [each for each in pins if each.era == seen.era]
+    return Drift(key, Change.CHANGED, (same_era or list(pins))[-1], seen)
+
+
+def _is_resource(key: str) -> bool:
+    return key.startswith(ItemKind.RESOURCE.value + "/")
+
+
+def _is_free(key: str, approved: Lock) -> bool:
+    """Whether an item is a new resource, of which there may be any number."""
+    return _is_resource(key) and key not in approved.items and ItemKind.RESOURCE in approved.kinds
+
+
+def _is_settled(kind: ItemKind, seen: Lock, items: Mapping[str, tuple[Pin, ...]]) -> bool:
+    """Whether nothing that was seen of a kind is left out of the lock."""
+    mine = (each for each in seen.items.items() if kind_of(each[0]) is kind)
+    return all(
+        any(pin.digest == pins[-1].digest for pin in items.get(key, ())) for key, pins in mine
+    )
