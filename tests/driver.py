@@ -46,9 +46,13 @@ class Home:
         (self.projects / "readme.txt").write_text("hello from inside\n")
 
     def write_policy(self, text: str, name: str = "fs") -> Path:
-        """A policy of this name; `name:` is put before the text."""
+        """A policy of this name; `name:` is put before the text.
+
+        Where the text says nothing of the lock, a first contact is trusted.
+        """
         path = self.policies / f"{name}.yaml"
-        path.write_text(f"name: {name}\n{text}")
+        lock = "" if "lock:" in text else "lock: {first: trust}\n"
+        path.write_text(f"name: {name}\n{text.rstrip()}\n{lock}")
         path.chmod(0o600)
         return path
 

@@ -102,7 +102,7 @@ def test_every_call_is_in_the_audit_with_verdict_and_rule(home: Home) -> None:
         client.call("delete_file", path="/x")
         client.call("read_file", path="/nowhere")
         client.close()
-    entries = home.audit()
+    entries = [entry for entry in home.audit() if entry["kind"] != "lock"]
     kinds = [(e["kind"], e.get("verdict"), e.get("rule"), e.get("is_error")) for e in entries]
     assert kinds == [
         ("start", None, None, None),
@@ -288,7 +288,9 @@ def test_a_client_that_says_nothing_and_closes_ends_the_run_cleanly(home: Home) 
 def test_a_policy_from_elsewhere_gets_at_nothing_of_the_users_own_of_that_name(home: Home) -> None:
     home.write_policy(POLICY.replace("filesystem:", "filesystem:\n  home: keep"))
     cloned = home.projects / "jail.yaml"
-    cloned.write_text("name: fs\ntools: {default: allow}\nfilesystem: {home: keep}\n")
+    cloned.write_text(
+        "name: fs\ntools: {default: allow}\nfilesystem: {home: keep}\nlock: {first: trust}\n"
+    )
     cloned.chmod(0o600)
     note = str(home.path / "note.txt")
     trusted = [str(MCP_JAIL), "trust", str(cloned), "--yes"]

@@ -44,7 +44,10 @@ filesystem:
   read_write: [{folder}]
 tools: {{default: allow}}
 resources: {{default: allow}}
-lock: {{enabled: false}}
+lock: {{first: trust}}
+sampling: allow
+elicitation: allow
+text: "off"
 """
 
     def __init__(self, home: Path) -> None:

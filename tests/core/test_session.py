@@ -55,8 +55,24 @@ def book(**keys: Any) -> Rulebook:
     return compile_rules(policy, {}, home="/home/me", cwd=None)
 
 
-def session(**keys: Any) -> Session:
-    numbers = itertools.count(1)
+def session(era: str = "legacy", *, capabilities: Any = None, **keys: Any) -> Session:
+    """A conversation that was opened; the next id of ours is 1. Without a lock unless one is given.
+
+    The modern era needs no opening: each request has what it needs with it.
+    """
+    talk = unopened(**{"lock": {"enabled": False}, **keys})
+    if era == "legacy":
+        talk.handle(says("initialize", "open", capabilities=capabilities or {}))
+        talk.handle(answers("ours-0", {"protocolVersion": "2025-11-25", "capabilities": {}}))
+    else:
+        talk.handle(says("ping", "open", **META[era]))
+        talk.handle(answers("ours-0", {"resultType": "complete"}))
+    return talk
+
+
+def unopened(**keys: Any) -> Session:
+    """A conversation in which nothing was said yet."""
+    numbers = itertools.count(0)
 
     def describe(arguments: dict[str, Any]) -> tuple[Raw | None, str]:
         return Raw(msgspec.json.encode(arguments)), "digest"
@@ -70,7 +86,7 @@ def session(**keys: Any) -> Session:
     )
 
 
-ALLOWING = {"tools": {"default": "allow"}, "resources": {"default": "allow"}}
+ALLOWING: dict[str, Any] = {"tools": {"default": "allow"}, "resources": {"default": "allow"}}
 
 
 def says(method: str, id: int | str | None = None, **params: Any) -> FromClient:
@@ -225,7 +241,7 @@ def test_an_id_that_still_waits_cannot_be_used_again() -> None:
     assert line(effects, ToClient)["id"] is None
 
 
-@pytest.mark.parametrize("method", ["Tools/Call", "tools/call ", "tasks/list", "x", ""])
+@pytest.mark.parametrize("method", ["Tools/Call", "tools/call ", "tasks/List", "x", ""])
 def test_an_unknown_method_is_refused(method: str) -> None:
     effects = session(**ALLOWING).handle(says(method, 1, name="t"))
     assert line(effects, ToClient)["error"]["code"] == mcp.METHOD_NOT_FOUND
@@ -245,7 +261,9 @@ def test_a_call_without_an_id_is_refused_aloud() -> None:
         {"name": 1},
         {"name": "t", "arguments": []},
         {"name": "t", "arguments": None},
-        {"name": "t", "task": {"ttl": 1}},
+        {"name": "t", "task": {"ttl": "long"}},
+        {"name": "t", "task": {"other": 1}},
+        {"name": "t", "task": 1},
         {"name": "t", "inputResponses": {}},
         {"name": "t", "requestState": "x"},
         {"name": "t", "extra": 1},
@@ -319,7 +337,10 @@ def test_a_client_that_answers_a_request_nobody_passed_on_is_not_forwarded() -> 
 @pytest.mark.parametrize(
     "result",
     [
+        {"resultType": "input_required"},
         {"resultType": "input_required", "inputRequests": {}},
+        {"resultType": "input_required", "inputRequests": []},
+        {"resultType": "input_required", "requestState": 1},
         {"resultType": "weird", "content": []},
         {"content": [], "inputRequests": {}},
         {"content": [], "requestState": "x"},
@@ -328,7 +349,7 @@ def test_a_client_that_answers_a_request_nobody_passed_on_is_not_forwarded() -> 
 )
 @ERAS
 def test_a_result_that_wants_more_than_it_gives_is_not_passed_on(result: Any, era: str) -> None:
-    talk = session(**ALLOWING)
+    talk = session(era, **ALLOWING)
     talk.handle(says("tools/call", 1, name="t", **META[era]))
     effects = talk.handle(answers("ours-1", result))
     assert line(effects, ToClient).keys() == {"jsonrpc", "id", "error"}
@@ -357,15 +378,20 @@ def test_no_answer_asks_the_client_for_input_and_no_input_goes_back(method: str,
     subject = {"uri": "x://y"} if method == "resources/read" else subject
     for wants in (
         {"resultType": "input_required"},
+        {
+            "resultType": "input_required",
+            "inputRequests": {"a": {"method": "sampling/createMessage", "params": {}}},
+        },
         {"inputRequests": {"a": {"method": "sampling/createMessage"}}},
         {"requestState": "S"},
         {"resultType": "task", "task": {"taskId": "1"}},
     ):
-        talk = session(**ALLOWING)
+        talk = session(era, **ALLOWING)
         talk.handle(says(method, 1, **subject, **META[era]))
         full = {"tools": [], "resources": [], "prompts": [], "resourceTemplates": [], **wants}
         shown = line(talk.handle(answers("ours-1", full)), ToClient)
-        assert shown.keys() == {"jsonrpc", "id", "error"}
+        assert "error" in shown or shown["result"]["isError"] is True
+        assert "createMessage" not in str(shown)
         back = talk.handle(
             says(method, 2, **subject, inputResponses={"a": "ghp_SECRET"}, requestState="S")
         )
@@ -383,33 +409,18 @@ def test_a_subscription_is_recorded_for_each_resource_it_names() -> None:
     assert "ToServer" not in kinds(effects)
 
 
-def test_listed_tools_are_remembered_by_listing_and_not_without_end() -> None:
-    talk = session(tools={"default": "allow", "additional": "deny"})
-    for number in range(30):
-        page: dict[str, Any] = {"cursor": "c"} if number else {}
-        talk.handle(says("tools/list", number, **page))
-        tools = [{"name": f"t{number}-{each}"} for each in range(1000)]
-        talk.handle(answers(f"ours-{number + 1}", {"tools": tools}))
-    declared = talk._client.declared
-    assert declared is not None
-    assert len(declared) == 10_000
-    talk.handle(says("tools/list", 99))
-    talk.handle(answers("ours-31", {"tools": [{"name": "only"}]}))
-    assert talk._client.declared == {"only": frozenset()}
-
-
 def test_capabilities_are_cut_both_ways_in_the_legacy_era() -> None:
     talk = session()
     capabilities: Any = {"roots": {}, "sampling": {}, "elicitation": {}, "experimental": {"x": {}}}
     sent = talk.handle(says("initialize", 0, capabilities=capabilities, protocolVersion="v"))
     assert line(sent, ToServer)["params"]["capabilities"] == {"roots": {}}
-    offered: Any = {"tools": {}, "tasks": {}, "completions": {}, "extensions": {"x": {}}}
+    offered: Any = {"tools": {"x": "EVIL"}, "completions": {}, "extensions": {"x": {}}, "EVIL": {}}
     shown = line(talk.handle(answers("ours-1", {"capabilities": offered})), ToClient)
-    assert shown["result"]["capabilities"] == {"tools": {}}
+    assert shown["result"]["capabilities"] == {"tools": {}, "completions": {}}
 
 
 def test_capabilities_are_cut_both_ways_in_the_modern_era() -> None:
-    talk = session()
+    talk = session("modern")
     meta = MODERN | {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}, "roots": {}}}
     sent = talk.handle(says("tools/list", 0, _meta=meta))
     kept = line(sent, ToServer)["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"]
@@ -421,7 +432,7 @@ def test_capabilities_are_cut_both_ways_in_the_modern_era() -> None:
 
 
 def test_a_subscription_is_held_against_the_rules_for_resources() -> None:
-    talk = session(resources={"default": "allow", "rules": {"file://**": "deny"}})
+    talk = session("modern", resources={"default": "allow", "rules": {"file://**": "deny"}})
     wanted = {"resourceSubscriptions": ["x://a", "file:///etc/passwd"]}
     effects = talk.handle(says("subscriptions/listen", 1, notifications=wanted, **META["modern"]))
     assert "ToServer" not in kinds(effects)
@@ -436,7 +447,7 @@ def test_a_subscription_is_held_against_the_rules_for_resources() -> None:
         "params": {"_meta": {key: ours}},
     }
     shown = line(talk.handle(FromServer(msgspec.json.encode(note))), ToClient)
-    assert shown["params"]["_meta"][key] == 2
+    assert shown["params"]["_meta"] == {key: 2}
     note["params"] = {"_meta": {key: "never"}}
     assert kinds(talk.handle(FromServer(msgspec.json.encode(note)))) == ["Record"]
 
@@ -506,11 +517,9 @@ def test_the_person_is_told_of_a_denial_with_the_rule() -> None:
 
 def test_additional_arguments_are_refused_by_the_list_the_client_saw() -> None:
     talk = session(tools={"default": "allow", "additional": "deny"})
-    early = talk.handle(says("tools/call", 1, name="t", arguments={}))
-    assert "ToServer" not in kinds(early)
     talk.handle(says("tools/list", 2))
     tool = {"name": "t", "inputSchema": {"properties": {"path": {}}}}
-    talk.handle(answers("ours-2", {"tools": [tool]}))
+    talk.handle(answers("ours-1", {"tools": [tool]}))
     fine = talk.handle(says("tools/call", 3, name="t", arguments={"path": "/"}))
     assert "ToServer" in kinds(fine)
     twin = talk.handle(says("tools/call", 4, name="t", arguments={"path": "/", "filePath": "/"}))

@@ -15,17 +15,21 @@ from mcp_jail.core.audit import Chain, Entry, Kind, read_record
 from mcp_jail.core.decide import compile_rules
 from mcp_jail.core.events import (
     AuditFailed,
+    AwaitReview,
     Effect,
     Event,
     FromClient,
     FromServer,
+    LockChanged,
     Oversize,
     Record,
     ServerGone,
     Tell,
     ToClient,
     ToServer,
+    TrustFirst,
 )
+from mcp_jail.core.lock import ItemKind, Lock, approve, pin, read_lock, write_lock
 from mcp_jail.core.mcp import CLIENT_REQUESTS
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.session import Session
@@ -42,8 +46,17 @@ POLICY = {
     },
     "resources": {"default": "deny", "rules": {"ok://*": "allow"}},
     "prompts": {"default": "allow", "rules": {"no": "deny"}},
+    "sampling": "allow",
+    "elicitation": "allow",
+    "lock": {"first": "trust"},
 }
 JUDGED = {"tools/call", "resources/read", "resources/subscribe", "prompts/get"}
+
+FORM = {
+    "message": "m",
+    "requestedSchema": {"type": "object", "properties": {"x": {"type": "string"}}},
+}
+ROOTS = {"method": "roots/list"}
 
 json = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-2, 2) | st.sampled_from("ab1"),
@@ -84,8 +97,18 @@ params = st.fixed_dictionaries(
         "requestId": ids,
         "progressToken": ids,
         "notifications": json,
-        "capabilities": json,
-        "task": json,
+        "capabilities": json
+        | st.just({"sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}}}),
+        "task": json | st.just({}),
+        "taskId": st.sampled_from(["t1", "t2"]),
+        "inputResponses": json | st.just({"a": {"action": "decline"}}),
+        "requestState": st.sampled_from([f"n{number}" for number in range(1, 9)]),
+        "message": st.just("m"),
+        "requestedSchema": st.just({"type": "object", "properties": {"x": {"type": "string"}}}),
+        "messages": json,
+        "maxTokens": st.just(1),
+        "ref": json | st.just({"type": "ref/prompt", "name": "p"}),
+        "level": st.sampled_from(["info", "EVIL"]),
     },
 )
 results = st.fixed_dictionaries(
@@ -94,11 +117,25 @@ results = st.fixed_dictionaries(
         "content": json,
         "isError": json,
         "resultType": st.sampled_from(["complete", "input_required", "task", 1]),
-        "tools": st.lists(st.fixed_dictionaries({"name": st.sampled_from(["a", "ab", "c"])}))
+        "tools": st.lists(
+            st.fixed_dictionaries(
+                {"name": st.sampled_from(["a", "ab", "c"])},
+                optional={"description": st.sampled_from(["good", "evil"])},
+            )
+        )
         | json,
         "resources": json,
-        "capabilities": json,
-        "inputRequests": json,
+        "prompts": st.lists(st.fixed_dictionaries({"name": st.sampled_from(["p", "no"])})),
+        "nextCursor": st.sampled_from(["", "c"]),
+        "serverInfo": json,
+        "instructions": st.sampled_from(["be nice", "be evil"]),
+        "requestState": st.sampled_from(["s", "t"]),
+        "task": json | st.just({"taskId": "t1"}),
+        "taskId": st.sampled_from(["t1", "t2"]),
+        "capabilities": json | st.just({"tasks": {"requests": {"tools": {"call": {}}}}}),
+        "inputRequests": json
+        | st.just({"a": {"method": "elicitation/create", "params": FORM}, "b": ROOTS})
+        | st.just({"b": ROOTS}),
     },
 )
 messages = st.fixed_dictionaries(
@@ -117,10 +154,18 @@ requests = st.builds(
     st.sampled_from(sorted(CLIENT_REQUESTS)),
     params,
 )
+APPROVED = approve(
+    None,
+    Lock(
+        name="x",
+        kinds=(ItemKind.TOOL,),
+        items={"tool/a": (pin(ItemKind.TOOL, {"name": "a"}, "legacy"),)},
+    ),
+)
 lines = st.binary(max_size=20) | (messages | requests).map(msgspec.json.encode)
 answers = st.builds(
     lambda id, result: msgspec.json.encode({"jsonrpc": "2.0", "id": id, "result": result}),
-    st.sampled_from(["n1", "n2", "n3", "n4"]),
+    st.sampled_from([f"n{number}" for number in range(1, 9)]),
     results | json,
 )
 events: st.SearchStrategy[Event] = st.one_of(
@@ -129,6 +174,8 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(Oversize, st.integers(1, 9), st.sampled_from([b"", b'"id":"n1"']), st.booleans()),
     st.just(ServerGone("x")),
     st.just(AuditFailed()),
+    st.just(LockChanged(None)),
+    st.just(LockChanged(APPROVED)),
 )
 
 
@@ -175,6 +222,8 @@ def test_no_input_makes_the_session_raise_and_every_effect_is_one_clean_line(
                     assert msgspec.json.decode(msgspec.json.encode(entry))
                 case Tell(text):
                     assert text
+                case AwaitReview(lock) | TrustFirst(lock):
+                    assert read_lock(write_lock(lock)) == lock
 
 
 @settings(max_examples=300)
@@ -234,9 +283,30 @@ def test_a_client_gets_only_answers_to_what_it_asked_and_one_each(events: list[E
 
 @settings(max_examples=200)
 @given(st.lists(events, max_size=12))
-def test_no_request_of_a_server_reaches_the_client(events: list[Event]) -> None:
+def test_a_client_is_asked_only_what_was_recorded_as_allowed_before(events: list[Event]) -> None:
     for _, effects in played(events):
+        allowed: set[object] = set()
         for effect in effects:
+            if isinstance(effect, Record) and effect.entry.verdict == "allow":
+                allowed.add(effect.entry.id)
             if isinstance(effect, ToClient):
                 message = read(effect.line)
-                assert not ("method" in message and "id" in message)
+                if "method" in message and "id" in message:
+                    assert message["method"] in {"sampling/createMessage", "elicitation/create"}
+                    assert message["id"] in allowed
+                    assert effect.is_question
+
+
+@settings(max_examples=300)
+@given(st.lists(events, max_size=12))
+def test_no_tool_is_shown_or_called_that_differs_from_its_first_form(events: list[Event]) -> None:
+    """A first contact is trusted here: from then on nothing else passes, whatever comes."""
+    first: dict[str, Any] = {}
+    is_replaced = False
+    for event, effects in played(events):
+        is_replaced |= isinstance(event, LockChanged)
+        for effect in effects:
+            if isinstance(effect, ToClient) and not is_replaced:
+                result = read(effect.line).get("result")
+                for tool in result.get("tools", []) if isinstance(result, dict) else []:
+                    assert first.setdefault(tool["name"], tool) == tool

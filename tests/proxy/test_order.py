@@ -17,12 +17,15 @@ from msgspec import Raw
 from imagined import Imagined
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.decide import compile_rules
+from mcp_jail.core.events import FromClient, FromServer
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.session import Session
 from mcp_jail.errors import AuditError
 from mcp_jail.proxy.ending import Cause, Ending
+from mcp_jail.proxy.locking import Locked, LockKeeping
 from mcp_jail.proxy.loop import Loop
 from mcp_jail.proxy.stderr import ErrorStream
+from mcp_jail.store.locks import LockFiles
 
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t","arguments":{}}}\n'
 RESULT = b'{"jsonrpc":"2.0","id":"n%d","result":{"content":[]}}\n'
@@ -99,6 +102,7 @@ class Play:
             self.server,
             self.audit,
             ErrorStream("t", fd=os.open(os.devnull, os.O_WRONLY)),
+            LockKeeping(Locked(LockFiles("", ""), None, None, None), time.monotonic),
             client=(client_in, client_out),
             clock=time.monotonic,
         )
@@ -118,18 +122,22 @@ class Play:
 
 
 def session() -> Session:
-    numbers = iter(range(1, 1000))
-    policy = msgspec.convert({"name": "t", "tools": {"default": "allow"}}, Policy)
+    numbers = iter(range(1000))
+    keys = {"name": "t", "tools": {"default": "allow"}, "lock": {"enabled": False}}
+    policy = msgspec.convert(keys, Policy)
 
     def describe(arguments: dict[str, Any]) -> tuple[Raw | None, str]:
         return None, "d"
 
-    return Session(
+    talk = Session(
         compile_rules(policy, {}, home="/h", cwd=None),
         Imagined({}),
         fresh_id=lambda: f"n{next(numbers)}",
         describe=describe,
     )
+    talk.handle(FromClient(b'{"jsonrpc":"2.0","id":"open","method":"initialize"}'))
+    talk.handle(FromServer(b'{"jsonrpc":"2.0","id":"n0","result":{}}'))
+    return talk
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Keys of the format whose part has not landed: who writes one is told, never left to believe.
 
-A key may be written with the one value that asks for nothing (`lock: {enabled: false}`); any other
+A key may be written with the one value that asks for nothing (`ask: {channels: []}`); any other
 is refused. When a part lands, its lines go.
 """
 
@@ -20,7 +20,6 @@ from mcp_jail.core.policy import (
     NetworkMode,
     Policy,
     Sandbox,
-    Text,
     Tls,
     Verdict,
     Via,
@@ -82,7 +81,6 @@ def _never(_value: Any) -> bool:
     return False
 
 
-_PROXY = "rules for what a server asks of its client"
 _GATE = "the gate, which connects to named hosts only"
 _LIMITS = "limits on memory, processes, files and time"
 
@@ -108,12 +106,8 @@ LATER = (
     Later(("limits", "tmp"), _LIMITS, _is(None)),
     Later(("limits", "call_timeout"), _LIMITS, _is(None)),
     Later(("limits", "weak"), _LIMITS, lambda weak: not weak),
-    Later(("text",), "hidden characters shown or taken out", _is(Text.OFF)),
     Later(("tools", "rules", "*", "limit"), "limits on the rate of calls", _is(None)),
-    Later(("lock",), "the lock on a server's definitions", lambda lock: not lock.enabled),
     Later(("ask",), "asking a person", lambda ask: not ask.channels),
-    Later(("sampling",), _PROXY, _is(Verdict.DENY)),
-    Later(("elicitation",), _PROXY, _is(Verdict.DENY, Verdict.ASK)),
 )
 
 

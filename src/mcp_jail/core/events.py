@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from mcp_jail.core.audit import Entry
+from mcp_jail.core.lock import Lock
 
 
 class FromClient(msgspec.Struct, frozen=True):
@@ -40,7 +41,13 @@ class AuditFailed(msgspec.Struct, frozen=True):
     """An entry could not be written, so nothing more may be forwarded."""
 
 
-Event = FromClient | FromServer | Oversize | ServerGone | AuditFailed
+class LockChanged(msgspec.Struct, frozen=True):
+    """The lock file was written meanwhile; None: it is gone."""
+
+    lock: Lock | None
+
+
+Event = FromClient | FromServer | Oversize | ServerGone | AuditFailed | LockChanged
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -57,9 +64,10 @@ class ToServer(msgspec.Struct, frozen=True):
 
 
 class ToClient(msgspec.Struct, frozen=True):
-    """Send a line."""
+    """Send a line; a question of the server is not put to the client if it cannot be recorded."""
 
     line: bytes
+    is_question: bool = False
 
 
 class Tell(msgspec.Struct, frozen=True):
@@ -68,4 +76,16 @@ class Tell(msgspec.Struct, frozen=True):
     text: str
 
 
-Effect = Record | ToServer | ToClient | Tell
+class AwaitReview(msgspec.Struct, frozen=True):
+    """Write down what was seen and is not approved, for a person to look at."""
+
+    seen: Lock
+
+
+class TrustFirst(msgspec.Struct, frozen=True):
+    """Write down a first contact that the policy lets pass; another run may have been first."""
+
+    lock: Lock
+
+
+Effect = Record | ToServer | ToClient | Tell | AwaitReview | TrustFirst

@@ -8,10 +8,13 @@ since 1 == 1.0 == True in Python and three ids in JSON. The fresh ids come from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
-from mcp_jail.core.mcp import Era, Treatment
+from mcp_jail.core.mcp import Era, Treatment, progress_token
+from mcp_jail.core.questions import Question
+from mcp_jail.core.walks import Step
 from mcp_jail.core.wire import MessageId
 
 # Requests that may wait at once. Real clients stay below a hundred; each costs about 1 KiB.
@@ -20,20 +23,28 @@ IN_FLIGHT_LIMIT = 10_000
 # Ids remembered after the client cancelled, so that a late answer is not taken for a forgery.
 CANCELLED_REMEMBERED = 1_024
 
+# Questions of the server that may wait for the client at once (legacy era).
+ASKED_LIMIT = 1_000
+
 IdKey = tuple[type, MessageId]
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """One forwarded request: our id, the client's, and what the answer will be held against."""
+    """One forwarded request: our id, the client's, and what the answer will be held against.
+
+    Without a `client_id` it is a request of our own; `step` is then its place in a walk.
+    """
 
     id: str
-    client_id: MessageId
+    client_id: MessageId | None
     method: str
     treatment: Treatment
     era: Era
-    tool: str
-    progress_token: MessageId | None
-    is_first_page: bool = True
+    tool: str = ""
+    progress_token: MessageId | None = None
+    params: dict[str, Any] = {}  # as the client sent them
+    number: int = 0  # how often it was asked for more
+    step: Step | None = None
 
 
 class InFlight:
@@ -63,7 +74,8 @@ class InFlight:
     def add(self, waiting: Waiting) -> None:
         """Remember a request that is about to be forwarded."""
         self._by_id[waiting.id] = waiting
-        self._by_client_id[type(waiting.client_id), waiting.client_id] = waiting.id
+        if waiting.client_id is not None:
+            self._by_client_id[type(waiting.client_id), waiting.client_id] = waiting.id
         if waiting.progress_token is not None:
             self._by_token[type(waiting.progress_token), waiting.progress_token] = waiting.id
 
@@ -83,7 +95,8 @@ class InFlight:
     def end(self, waiting: Waiting) -> None:
         """Forget a request: it was answered."""
         del self._by_id[waiting.id]
-        del self._by_client_id[type(waiting.client_id), waiting.client_id]
+        if waiting.client_id is not None:
+            del self._by_client_id[type(waiting.client_id), waiting.client_id]
         token = waiting.progress_token
         if token is not None and self._by_token.get((type(token), token)) == waiting.id:
             del self._by_token[type(token), token]
@@ -98,3 +111,48 @@ class InFlight:
     def was_cancelled(self, id: MessageId | None) -> bool:
         """Whether an answer is merely late; true once per cancelled request."""
         return type(id) is str and self._cancelled.pop(id, 0) is None
+
+
+class AskedOfClient(msgspec.Struct, frozen=True):
+    """A question of the server that was put to the client: our id there, and the server's own."""
+
+    id: str
+    server_id: MessageId
+    question: Question
+
+
+class Asked:
+    """The questions of a legacy server that the client has not answered yet."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, AskedOfClient] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def add(self, asked: AskedOfClient) -> None:
+        """Remember a question that is about to be put to the client."""
+        self._by_id[asked.id] = asked
+
+    def has_server_id(self, server_id: MessageId) -> bool:
+        """Whether a question with this id of the server's is open."""
+        return self.of_server_id(server_id) is not None
+
+    def of_server_id(self, server_id: MessageId | None) -> AskedOfClient | None:
+        """The question the server means by its own id."""
+        for asked in self._by_id.values():
+            if type(asked.server_id) is type(server_id) and asked.server_id == server_id:
+                return asked
+        return None
+
+    def has_token(self, token: MessageId) -> bool:
+        """Whether an open question asked for progress under exactly this token."""
+        for asked in self._by_id.values():
+            wanted = progress_token(asked.question.params)
+            if type(wanted) is type(token) and wanted == token:
+                return True
+        return False
+
+    def take(self, id: MessageId | None) -> AskedOfClient | None:
+        """The question that an answer names, which is answered by that."""
+        return self._by_id.pop(id, None) if type(id) is str else None

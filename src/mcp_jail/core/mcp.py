@@ -11,15 +11,20 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-import msgspec
 from msgspec import Raw
 
+from mcp_jail.core.catalogue import Item
 from mcp_jail.core.wire import MessageId, as_id
 
 PREFIX = "io.modelcontextprotocol/"
 VERSION_KEY = PREFIX + "protocolVersion"
 CLIENT_CAPABILITIES_KEY = PREFIX + "clientCapabilities"
+CLIENT_INFO_KEY = PREFIX + "clientInfo"
+LOG_LEVEL_KEY = PREFIX + "logLevel"
+SERVER_INFO_KEY = PREFIX + "serverInfo"
 SUBSCRIPTION_KEY = PREFIX + "subscriptionId"
+RELATED_TASK_KEY = PREFIX + "related-task"
+TASKS_EXTENSION = PREFIX + "tasks"
 
 # JSON-RPC 2.0 section 5.1 for what the protocol names; ours lie outside -32768..-32000.
 METHOD_NOT_FOUND = -32601
@@ -49,7 +54,21 @@ class Treatment(Enum):
     CALL_TOOL = "tool"
     READ_RESOURCE = "resource"
     GET_PROMPT = "prompt"
+    COMPLETE = "complete"
     LISTEN = "listen"
+    WALK = "walk"  # our own listing; its answer goes to nobody
+    OURS = "ours"  # another request of our own
+    TASK = "task"  # about one task, which must be of this run
+    LIST_TASKS = "tasks"
+
+
+class ResultKind(Enum):
+    """What a result is: the answer, or something that comes before it."""
+
+    COMPLETE = "complete"
+    INPUT_REQUIRED = "input_required"  # 2026-07-28: questions first
+    TASK = "task"  # the answer comes later (2025-11-25, and the extension of 2026-07-28)
+    UNKNOWN = "unknown"
 
 
 CLIENT_REQUESTS: dict[str, Treatment] = {
@@ -66,7 +85,13 @@ CLIENT_REQUESTS: dict[str, Treatment] = {
     "resources/subscribe": Treatment.READ_RESOURCE,
     "resources/unsubscribe": Treatment.READ_RESOURCE,
     "prompts/get": Treatment.GET_PROMPT,
+    "completion/complete": Treatment.COMPLETE,
     "subscriptions/listen": Treatment.LISTEN,
+    "tasks/get": Treatment.TASK,
+    "tasks/result": Treatment.TASK,
+    "tasks/update": Treatment.TASK,
+    "tasks/cancel": Treatment.TASK,
+    "tasks/list": Treatment.LIST_TASKS,
 }
 
 # The members that the params of a request may have when nothing about it is judged; any other is
@@ -81,6 +106,7 @@ PARAMS_PASSED: dict[str, frozenset[str]] = {
     "resources/templates/list": frozenset({"cursor", "_meta"}),
     "prompts/list": frozenset({"cursor", "_meta"}),
     "subscriptions/listen": frozenset({"notifications", "_meta"}),
+    "tasks/list": frozenset({"cursor", "_meta"}),
 }
 
 # The member of a list result that holds the items, and the member that names an item.
@@ -91,24 +117,21 @@ LISTED: dict[str, tuple[str, str]] = {
     "prompts/list": ("prompts", "name"),
 }
 
-# Roots, sampling and elicitation are the server's requests; nobody is asked on its behalf yet, so
-# a client that offers them is not told on to the server. Roots are answered by us.
-CLIENT_CAPABILITIES_PASSED = frozenset({"roots"})
-SERVER_CAPABILITIES_PASSED = frozenset({"tools", "resources", "prompts", "logging"})
+# The notification that says a listing has changed, and the list it is about.
+LIST_CHANGED: dict[str, str] = {
+    "notifications/tools/list_changed": "tools/list",
+    "notifications/prompts/list_changed": "prompts/list",
+    "notifications/resources/list_changed": "resources/list",
+}
 
-SERVER_NOTIFICATIONS_PASSED = frozenset(
-    {
-        "notifications/message",
-        "notifications/tools/list_changed",
-        "notifications/resources/list_changed",
-        "notifications/prompts/list_changed",
-        "notifications/resources/updated",
-        "notifications/subscriptions/acknowledged",
-    }
-)
+# Members that only a result which wants something may have.
+_WANTS = frozenset({"inputRequests", "requestState"})
 
-
-_WANTS = frozenset({"inputRequests", "requestState", "task"})
+_RESULT_TYPES = {
+    b'"complete"': "complete",
+    b'"input_required"': "input_required",
+    b'"task"': "task",
+}
 
 
 def era_of(params: dict[str, Any]) -> Era:
@@ -123,36 +146,11 @@ def progress_token(params: dict[str, Any]) -> MessageId | None:
     return as_id(meta.get("progressToken")) if type(meta) is dict else None
 
 
-def offered_to_server(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The params of a client's request, with members and capabilities cut to those passed on."""
-    passed = PARAMS_PASSED.get(method)
-    if passed is not None and not params.keys() <= passed:
-        params = {name: value for name, value in params.items() if name in passed}
-    if method == "initialize":
-        return params | {
-            "capabilities": _cut(params.get("capabilities"), CLIENT_CAPABILITIES_PASSED)
-        }
-    meta = params.get("_meta")
-    if type(meta) is not dict or CLIENT_CAPABILITIES_KEY not in meta:
-        return params
-    cut = _cut(meta[CLIENT_CAPABILITIES_KEY], CLIENT_CAPABILITIES_PASSED)
-    return params | {"_meta": meta | {CLIENT_CAPABILITIES_KEY: cut}}
-
-
-def offered_to_client(result: dict[str, Any]) -> dict[str, Any]:
-    """The answer to an opening request with the server's capabilities cut to those we pass on."""
-    cut = _cut(result.get("capabilities"), SERVER_CAPABILITIES_PASSED)
-    return kept_fresh(result | {"capabilities": cut})
-
-
-def kept_fresh(result: dict[str, Any]) -> dict[str, Any]:
+def kept_fresh(result: dict[str, Any], era: Era) -> dict[str, Any]:
     """A result that no client may keep: a revoked tool must not live on in a cache (2026-07-28)."""
-    fresh = dict(result)
-    if "ttlMs" in fresh:
-        fresh["ttlMs"] = 0
-    if "cacheScope" in fresh:
-        fresh["cacheScope"] = "private"
-    return fresh
+    if era is Era.MODERN or "ttlMs" in result or "cacheScope" in result:
+        return result | {"ttlMs": 0, "cacheScope": "private"}
+    return result
 
 
 def tool_refusal(text: str, era: Era) -> dict[str, Any]:
@@ -163,15 +161,24 @@ def tool_refusal(text: str, era: Era) -> dict[str, Any]:
     return result
 
 
-def asks_for_more(members: Mapping[str, Any]) -> bool:
-    """Whether a result is not the answer but wants input or time first (2026-07-28, tasks).
-
-    Its members may be raw or decoded.
-    """
-    kind = members.get("resultType", "complete")
-    if (bytes(kind) != b'"complete"') if isinstance(kind, Raw) else kind != "complete":
-        return True
-    return not _WANTS.isdisjoint(members)
+def result_kind(members: Mapping[str, Any]) -> ResultKind:
+    """Whether a result is the answer, or what comes instead; its members may be raw or decoded."""
+    kind = members.get("resultType")
+    if isinstance(kind, Raw):
+        kind = _RESULT_TYPES.get(bytes(kind))
+    elif "resultType" in members:
+        kind = kind if type(kind) is str else None
+    else:
+        kind = "task" if "task" in members else "complete"
+    match kind:
+        case "complete" if _WANTS.isdisjoint(members):
+            return ResultKind.COMPLETE
+        case "input_required":
+            return ResultKind.INPUT_REQUIRED
+        case "task" if _WANTS.isdisjoint(members):
+            return ResultKind.TASK
+        case _:
+            return ResultKind.UNKNOWN
 
 
 def is_error_result(members: dict[str, Raw]) -> bool:
@@ -198,28 +205,12 @@ def error_of_server(error: dict[str, Any]) -> dict[str, Any] | None:
     return kept
 
 
-def _cut(capabilities: Any, passed: frozenset[str]) -> dict[str, Any]:
-    if type(capabilities) is not dict:
-        return {}
-    return {name: value for name, value in capabilities.items() if name in passed}
-
-
-class Listed(msgspec.Struct, frozen=True):
-    """One item of a list result as far as the session needs it."""
-
-    name: str
-    item: dict[str, Any]
-
-
-def listed(method: str, result: dict[str, Any]) -> list[Listed] | None:
+def listed(method: str, result: dict[str, Any]) -> tuple[Item, ...] | None:
     """The items of a list result, None where the shape is not the method's."""
     member, key = LISTED[method]
     items = result.get(member)
     if type(items) is not list:
         return None
-    found = []
-    for item in items:
-        if type(item) is not dict or type(item.get(key)) is not str:
-            return None
-        found.append(Listed(item[key], item))
-    return found
+    if any(type(item) is not dict or type(item.get(key)) is not str for item in items):
+        return None
+    return tuple(Item(item[key], item) for item in items)

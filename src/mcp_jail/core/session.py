@@ -3,51 +3,57 @@
 What may happen to each thing that arrives:
 
     from the client                     becomes
-    request, known method, allowed      Record (if judged), ToServer under an id of ours
+    request, allowed and approved       Record (if judged), ToServer under an id of ours
+    call of what was never listed       held; ToServer: a listing of ours, then as above or below
     request, denied                     Record, ToClient: refusal in the shape of its era
     request, unknown method             Record, ToClient: -32601
+    answer to a question passed on      Record, ToServer under the server's id
     notifications/cancelled             ToServer for the request it means, else nothing
     notifications/initialized           ToServer
-    answer                              Record: we forward no request of the server
     line that is no message             Record, ToClient: error
     anything, after the audit failed    ToClient: error, if it is a request
 
     from the server                     becomes
     answer to an id of ours             ToClient under the client's id, Record (if judged)
+    listing                             ToClient without what is not approved; Record, AwaitReview
+    result that asks first              ToClient with what may be asked, or a refusal
     answer to any other id              Record
     ping, roots/list                    ToServer: answered by us, from the policy
-    sampling, elicitation               Record, ToServer: refused
-    notification that is known          ToClient
+    sampling, elicitation               Record, ToClient if the policy allows it, else ToServer
+    notification that belongs to it     ToClient
     anything else                       Record
 
+    from elsewhere
+    the lock file was written           ToClient: listings have changed
+
 Rules: a call's Record comes before its ToServer. No input makes `handle` raise. Nothing is sent to
-the server that was not decoded, judged and rendered anew.
+either side that was not decoded, judged and rendered anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 from typing import assert_never
 
 from mcp_jail.core import decide, mcp, wire
-from mcp_jail.core.clientside import UNRECORDED, ClientSide, Describe
+from mcp_jail.core.calls import Calls
+from mcp_jail.core.catalogue import Catalogue
+from mcp_jail.core.clientside import UNRECORDED, ClientSide
 from mcp_jail.core.events import (
     AuditFailed,
     Effect,
     Event,
     FromClient,
     FromServer,
+    LockChanged,
     Oversize,
     ServerGone,
     ToClient,
 )
-from mcp_jail.core.inflight import InFlight
-from mcp_jail.core.serverside import Declared, ServerSide
+from mcp_jail.core.forwarding import Forwarding
+from mcp_jail.core.serverside import ServerSide
+from mcp_jail.core.state import Describe, State
 from mcp_jail.core.tally import Tally
-
-# Tools whose arguments are remembered, of all pages of a listing; real servers have below 200.
-DECLARED_LIMIT = 10_000
 
 
 class Session:
@@ -61,11 +67,27 @@ class Session:
         fresh_id: Callable[[], str],
         describe: Describe,
         roots: tuple[str, ...] = (),
+        catalogue: Catalogue | None = None,
     ) -> None:
-        in_flight = InFlight(fresh_id)
-        self.tally = Tally()
-        self._client = ClientSide(book, outlook, in_flight, self.tally, describe)
-        self._server = ServerSide(book, in_flight, self.tally, roots, self._saw_tools)
+        catalogue = catalogue or Catalogue(book.policy.name, book.policy.lock)
+        state = State(
+            book,
+            outlook,
+            catalogue,
+            fresh_id=fresh_id,
+            describe=describe,
+            roots=roots,
+        )
+        forwarding = Forwarding(state)
+        calls = Calls(state, forwarding)
+        self._state = state
+        self._client = ClientSide(state, forwarding, calls)
+        self._server = ServerSide(state, forwarding, calls.release)
+
+    @property
+    def tally(self) -> Tally:
+        """What was counted so far."""
+        return self._state.tally
 
     def handle(self, event: Event) -> list[Effect]:
         """What to do about an event, in this order."""
@@ -81,16 +103,15 @@ class Session:
             case ServerGone(how):
                 return self._server.end_all(mcp.SERVER_GONE, f"the server is gone ({how})")
             case AuditFailed():
-                self._client.is_closed = True
+                self._state.is_closed = True
                 return self._server.end_all(mcp.INTERNAL_ERROR, UNRECORDED)
+            case LockChanged(lock):
+                self._server.answers.lock_changed()
+                return self._server.notices.told_of(self._state.catalogue.replace(lock))
             case _:
                 assert_never(event)
 
     def _oversize_from_client(self, event: Oversize) -> list[Effect]:
         reason = f"a line of {event.size} bytes, over the limit of {wire.MESSAGE_LIMIT}"
         error = wire.render_error(None, mcp.TOO_LARGE, f"mcp-jail: {reason}")
-        return [*self.tally.violation("client", reason), ToClient(error)]
-
-    def _saw_tools(self, declared: Declared, *, is_first_page: bool) -> None:
-        known = {} if is_first_page else self._client.declared or {}
-        self._client.declared = dict(islice((known | declared).items(), DECLARED_LIMIT))
+        return [*self._state.tally.violation("client", reason), ToClient(error)]

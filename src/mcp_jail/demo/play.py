@@ -37,6 +37,7 @@ tools:
     write_file:
       decision: allow
       args: {{path: {{under: [~/project/scratch]}}}}
+lock: {{enabled: false}}  # the walls are shown, so the calls must come as far as them
 """
 
 # Seconds to see a process begin, and to see it gone after its jail.

@@ -15,11 +15,13 @@ import msgspec
 from msgspec import Raw
 
 from mcp_jail.core.audit import Chain, Entry
+from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.redact import Redactor, arguments_digest, known_values
 from mcp_jail.core.session import Session
 from mcp_jail.errors import AuditError, ExitCode, JailBuildError
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, start_entry
+from mcp_jail.proxy.locking import LockKeeping, new_catalogue, read_locked
 from mcp_jail.proxy.loop import Loop
 from mcp_jail.proxy.patterns import fullmatch
 from mcp_jail.proxy.prepare import Prepared
@@ -61,7 +63,8 @@ def guard(
         recorder = Recorder(Chain(run, journal.anchor), journal, _now_ms)
         key = state_key(prepared.judged.on_disk)
         redactor = _redactor(prepared, key)
-        session = _session(prepared, redactor, key)
+        locked = read_locked(prepared)
+        session = _session(prepared, redactor, key, new_catalogue(prepared, locked))
         _register(prepared, run, jail.keeper)
         jail.verify()
         entry = start_entry(
@@ -72,7 +75,9 @@ def guard(
         )
         recorder.append([entry])
         server = JailedServer(jail)
-        loop = Loop(session, server, recorder, errors, client=client, clock=time.monotonic)
+        clock = time.monotonic
+        lock = LockKeeping(locked, clock)
+        loop = Loop(session, server, recorder, errors, lock, client=client, clock=clock)
         try:
             jail.go()
         except JailBuildError as error:  # written down, as a server that was stopped later is
@@ -108,7 +113,7 @@ def _redactor(prepared: Prepared, key: bytes) -> Redactor:
     return Redactor(mode=prepared.policy.audit.arguments, known=known, key=key)
 
 
-def _session(prepared: Prepared, redactor: Redactor, key: bytes) -> Session:
+def _session(prepared: Prepared, redactor: Redactor, key: bytes, catalogue: Catalogue) -> Session:
     def describe(arguments: dict[str, Any]) -> tuple[Raw | None, str]:
         encoded = _encode(arguments)
         return redactor.arguments(arguments, encoded), arguments_digest(key, encoded)
@@ -119,6 +124,7 @@ def _session(prepared: Prepared, redactor: Redactor, key: bytes) -> Session:
         fresh_id=_Ids(),
         describe=describe,
         roots=prepared.roots,
+        catalogue=catalogue,
     )
 
 

@@ -15,20 +15,23 @@ from typing import Protocol
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.events import (
     AuditFailed,
+    AwaitReview,
     Effect,
     Event,
     FromClient,
     FromServer,
+    LockChanged,
     Oversize,
     Record,
     ServerGone,
     Tell,
     ToClient,
     ToServer,
+    TrustFirst,
 )
 from mcp_jail.core.session import Session
 from mcp_jail.core.wire import MESSAGE_LIMIT
-from mcp_jail.errors import AuditError
+from mcp_jail.errors import AuditError, JailError
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.ladder import Ladder, Step, Stoppable
 from mcp_jail.proxy.lines import CHUNK, HIGH_WATER, LineReader, LineWriter, TooLong
@@ -71,6 +74,19 @@ class Recorder(Protocol):
         """Write some entries in one write."""
 
 
+class LockKeeper(Protocol):
+    """The lock file; each act raises JailError where it cannot be read or written."""
+
+    def keep(self, effect: AwaitReview | TrustFirst) -> LockChanged | None:
+        """Write down what was seen; the lock that holds now, if another run was first."""
+
+    def look(self) -> LockChanged | None:
+        """The lock, if its file was written since."""
+
+    def seconds_left(self, now: float) -> float | None:
+        """When an idle run has to look, None where nobody is waited for."""
+
+
 class Loop:
     """Carries messages until one side closes; `client` is the pair to read from and write to."""
 
@@ -80,6 +96,7 @@ class Loop:
         server: RunningServer,
         recorder: Recorder,
         errors: ErrorStream,
+        lock: LockKeeper,
         *,
         client: tuple[int, int],
         clock: Callable[[], float],
@@ -88,6 +105,7 @@ class Loop:
         self._server = server
         self._recorder = recorder
         self._errors = errors
+        self._lock = lock
         self._clock = clock
         self._from_client = LineReader(client[0])
         self._to_client = LineWriter(client[1])
@@ -126,7 +144,7 @@ class Loop:
         """One wake-up."""
         self._watch(signals.fd)
         ready = dict(self._poll.poll(self._timeout()))
-        effects: list[Effect] = []
+        effects = self._look_at_lock()
         if signals.fd in ready and signals.drain():
             self._is_left = True
             self._ladder.hurry(self._clock())  # unless this is the first signal
@@ -242,7 +260,7 @@ class Loop:
         entries = [effect.entry for effect in effects if isinstance(effect, Record)]
         is_call = any(entry.kind is Kind.CALL for entry in entries)
         if entries and is_call and not self._append(entries):
-            effects = [effect for effect in effects if not isinstance(effect, ToServer)]
+            effects = [effect for effect in effects if not _needs_record(effect)]
             effects += self._session.handle(AuditFailed())
         for effect in effects:
             self._carry_out(effect)
@@ -262,8 +280,29 @@ class Loop:
                     self._to_server.put(line)
             case Tell(text):
                 self._errors.tell(text)
+            case AwaitReview() | TrustFirst():
+                self._keep(effect)
             case Record():
                 pass  # written by `_perform`
+
+    def _look_at_lock(self) -> list[Effect]:
+        """Take up what a person approved meanwhile; a damaged lock approves nothing."""
+        try:
+            changed = self._lock.look()
+        except JailError as error:
+            self._errors.tell(f"error: {error.message}; nothing is approved until it is mended")
+            changed = LockChanged(None)
+        return [] if changed is None else self._session.handle(changed)
+
+    def _keep(self, effect: AwaitReview | TrustFirst) -> None:
+        """Write down what was seen; what cannot be written is not trusted."""
+        try:
+            changed = self._lock.keep(effect)
+        except JailError as error:
+            self._errors.tell(f"error: {error.message}")
+            changed = LockChanged(None) if isinstance(effect, TrustFirst) else None
+        if changed is not None:
+            self._perform(self._session.handle(changed))
 
     def _append(self, entries: list[Entry]) -> bool:
         if self._cause is Cause.AUDIT_FAILED:
@@ -299,6 +338,9 @@ class Loop:
     def _timeout(self) -> int | None:
         now = self._clock()
         left = self._ladder.seconds_left(now)
+        look = self._lock.seconds_left(now) if self._cause is None else None
+        if look is not None:
+            left = look if left is None else min(left, look)
         if self._flush_by is not None and not self._explains():
             flush = max(0.0, self._flush_by - now)
             left = flush if left is None else min(left, flush)
@@ -346,3 +388,8 @@ class Loop:
 
     def _is_clogged(self) -> bool:
         return self._to_server.is_full or self._to_client.pending > CLOGGED
+
+
+def _needs_record(effect: Effect) -> bool:
+    """Whether something may only be sent once it is written down."""
+    return isinstance(effect, ToServer) or (isinstance(effect, ToClient) and effect.is_question)

@@ -77,7 +77,7 @@ def _mounts(mounts: tuple[Mount, ...], fds: Descriptors) -> list[str]:
     return [*options, "--remount-ro", "/dev", "--remount-ro", "/"]
 
 
-def _mount(mount: Mount, number: int) -> list[str]:  # noqa: PLR0911  # one arm for each kind
+def _mount(mount: Mount, number: int) -> list[str]:  # one arm for each kind
     source, destination = mount.source or "", mount.destination
     match mount.kind:
         case MountKind.BIND_READ_ONLY:

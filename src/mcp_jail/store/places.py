@@ -29,6 +29,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     system_policies: str
     state: str
     locks: str
+    waiting: str
     trust: str
     packages: str
     homes: str
@@ -49,6 +50,10 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     def lock(self, name: str) -> str:
         """The lock file of a name."""
         return os.path.join(self.locks, f"{checked_name(name)}.json")
+
+    def pending(self, name: str) -> str:
+        """What was seen of a server of this name and waits for approval."""
+        return os.path.join(self.waiting, f"{checked_name(name)}.json")
 
     def kept_home(self, name: str) -> str:
         """The directory that becomes HOME in a jail whose policy says `home: keep`."""
@@ -120,6 +125,7 @@ def _places(config: str, state: str, data: str, runtime: str) -> Places:
         system_policies=SYSTEM_POLICIES,
         state=state,
         locks=os.path.join(state, "locks"),
+        waiting=os.path.join(state, "pending"),
         trust=os.path.join(state, "trust"),
         packages=os.path.join(data, "packages"),
         homes=os.path.join(data, "homes"),

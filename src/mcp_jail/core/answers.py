@@ -1,0 +1,132 @@
+"""What becomes of a server's answers to requests: the client's, and those of our own."""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from msgspec import Raw
+
+from mcp_jail.core import mcp, questions, replies, walks, wire
+from mcp_jail.core.events import Effect, Record, ToClient
+from mcp_jail.core.forwarding import Forwarding
+from mcp_jail.core.inflight import Waiting
+from mcp_jail.core.interim import Interim
+from mcp_jail.core.lock import KIND_OF_LIST
+from mcp_jail.core.mcp import Era, ResultKind, Treatment
+from mcp_jail.core.passing import Passing, Release
+from mcp_jail.core.questions import Refusal
+from mcp_jail.core.results import Results
+from mcp_jail.core.state import State
+from mcp_jail.core.wire import BadLine, Failure, Result
+
+
+class Answers:
+    """Passes answers on; `release` judges the calls that waited for a listing of ours."""
+
+    def __init__(self, state: State, forwarding: Forwarding, release: Release) -> None:
+        self._state = state
+        self._forwarding = forwarding
+        self._release = release
+        self.passing = Passing(state, release)
+        self._results = Results(state)
+        self.interim = Interim(state, self._results, self.passing, forwarding)
+
+    def result(self, waiting: Waiting, result: Result) -> list[Effect]:
+        """What to do about a result."""
+        match waiting.treatment:
+            case Treatment.WALK:
+                return self._walked(waiting, result.raw)
+            case Treatment.OURS:
+                self._state.in_flight.end(waiting)
+                return []
+            case Treatment.CALL_TOOL | Treatment.READ_RESOURCE | Treatment.GET_PROMPT:
+                return self._bulk(waiting, result.raw)
+            case Treatment.TASK:
+                return self.interim.of_task(waiting, result.raw)
+            case Treatment.OPEN:
+                reply = self._results.opening(waiting, result.raw)
+            case Treatment.LIST:
+                reply = self._results.listing(waiting, result.raw)
+            case Treatment.LIST_TASKS:
+                reply = self.interim.listed(waiting, result.raw)
+            case Treatment.FORWARD | Treatment.LISTEN | Treatment.COMPLETE:
+                reply = self._results.plain(waiting, result.raw)
+            case _:
+                assert_never(waiting.treatment)
+        return self.passing.passed(waiting, reply, result.raw)
+
+    def failure(self, waiting: Waiting, failure: Failure) -> list[Effect]:
+        """What to do about an error answer."""
+        if waiting.client_id is None:
+            return self.passing.ended_ours(waiting)
+        error = mcp.error_of_server(failure.error)
+        if error is None:
+            return self.passing.not_passed(waiting, "an error without code and message")
+        if error["code"] == mcp.URL_ELICITATION_REQUIRED:
+            error = self._pages_to_open(waiting, error)
+        error = self._results.cleaned_error(error)
+        self._state.in_flight.end(waiting)
+        effects: list[Effect] = [ToClient(wire.render(Failure(waiting.client_id, error)))]
+        if waiting.tool:
+            entry = replies.result_entry(waiting, is_error=True, detail={"code": error["code"]})
+            effects.append(Record(entry))
+        return effects
+
+    def lock_changed(self) -> None:
+        """What was approved of the server may be another text now."""
+        self._results.forget_metas()
+
+    def _bulk(self, waiting: Waiting, raw: Raw) -> list[Effect]:
+        members = wire.members(raw)
+        if isinstance(members, BadLine):
+            return self.passing.not_passed(waiting, members.reason)
+        match mcp.result_kind(members):
+            case ResultKind.COMPLETE:
+                return self.passing.passed(waiting, self._results.bulk(waiting, raw, members), raw)
+            case ResultKind.INPUT_REQUIRED if waiting.era is Era.MODERN:
+                return self.interim.asks_first(waiting, raw)
+            case ResultKind.TASK if waiting.treatment is Treatment.CALL_TOOL:
+                return self.interim.began_task(waiting, raw)
+            case _:
+                return self.passing.not_passed(
+                    waiting, "it is no answer, and nothing that may come first"
+                )
+
+    def _pages_to_open(self, waiting: Waiting, error: dict[str, Any]) -> dict[str, Any]:
+        """The error that sends a person to web pages (2025-11-25), if each may be opened."""
+        data = error.get("data")
+        wanted = data.get("elicitations") if type(data) is dict else None
+        capabilities = self._state.opening.capabilities_of(waiting.era, waiting.params)
+        passed = []
+        for params in wanted if type(wanted) is list else []:
+            asked = params if type(params) is dict else {}
+            judged = questions.judge(
+                questions.ELICITATION, asked | {"mode": "url"}, self._state.book, capabilities
+            )
+            if isinstance(judged, Refusal):
+                return {
+                    "code": mcp.DENIED,
+                    "message": f"denied by the user's policy: {judged.text}",
+                }
+            self._state.note_page(judged)
+            passed.append(judged.params)
+        if not passed:
+            return {"code": mcp.DENIED, "message": "mcp-jail: the server names no page to open"}
+        return error | {"data": {"elicitations": passed}}
+
+    # Requests of our own
+
+    def _walked(self, waiting: Waiting, raw: Raw) -> list[Effect]:
+        """A page of a walk of ours: compare it, then ask for the next or judge what waited."""
+        result = wire.whole(raw)
+        page = None
+        if not isinstance(result, BadLine):
+            page, _ = self._results.page_of(waiting, result)
+        if isinstance(result, BadLine) or page is None or waiting.step is None:
+            return self.passing.ended_ours(waiting)
+        self._state.in_flight.end(waiting)
+        self._state.catalogue.compare(page)
+        following = walks.next_step(waiting.step, result)
+        if following is None:
+            return [*self.passing.news(), *self._release(KIND_OF_LIST[waiting.method])]
+        return [*self.passing.news(), self._forwarding.step(waiting.method, waiting.era, following)]

@@ -1,0 +1,234 @@
+"""Requests that are judged: calls of tools, readings, prompts, completions, tasks, subscriptions.
+
+A request is first held against the policy. If that lets it pass, its item must stand in the lock as
+it is now; where that is not known, it is held until the server has listed what it has.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from mcp_jail.core import decide, mcp, questions, replies, walks, wire
+from mcp_jail.core.audit import Entry, Kind
+from mcp_jail.core.catalogue import Standing
+from mcp_jail.core.decide import Decision
+from mcp_jail.core.events import Effect, Record, Tell, ToClient
+from mcp_jail.core.forwarding import Forwarding
+from mcp_jail.core.lock import ItemKind
+from mcp_jail.core.mcp import Treatment
+from mcp_jail.core.policy import Additional, Verdict
+from mcp_jail.core.rounds import Retry
+from mcp_jail.core.state import State
+from mcp_jail.core.subjects import Subject, is_retry, subject_of, subscribed_uris
+from mcp_jail.core.tasks import Task
+from mcp_jail.core.wire import BadLine, Request
+
+# The items that a request needs to be approved.
+_KINDS: Final = {Treatment.CALL_TOOL: ItemKind.TOOL, Treatment.GET_PROMPT: ItemKind.PROMPT}
+
+
+class Calls:
+    """Judges requests and sends on what is allowed."""
+
+    def __init__(self, state: State, forwarding: Forwarding) -> None:
+        self._state = state
+        self._forwarding = forwarding
+
+    def judge(
+        self, request: Request, treatment: Treatment, *, is_listed: bool = False
+    ) -> list[Effect]:
+        """What to do about a request; after `is_listed` it is not held any more."""
+        if not is_listed:
+            self._state.tally.calls += 1
+        subject = subject_of(request, treatment)
+        if isinstance(subject, BadLine):
+            return self._malformed(request, subject)
+        if treatment is Treatment.TASK:
+            return self._of_task(request, subject)
+        if "task" in request.params and not self._state.opening.has_tasks:
+            fault = BadLine("the server takes no call as a task", mcp.INVALID_PARAMS, request.id)
+            return self._malformed(request, fault)
+        decision = self._decide(treatment, subject)
+        standing = self._standing(treatment, subject)
+        if standing is Standing.UNSEEN and not is_listed and _depends_on_listing(decision):
+            return self._hold(request, treatment)
+        if decision.verdict is Verdict.ALLOW:
+            decision = self._by_lock(standing) or decision
+        if decision.verdict is not Verdict.ALLOW:
+            return self._denied(request, treatment, subject, decision)
+        return self._allowed(request, treatment, subject, decision)
+
+    def release(self, kind: ItemKind) -> list[Effect]:
+        """Judge what waited for a listing that is there now, or that will not come."""
+        treatment = next(each for each, of in _KINDS.items() if of is kind)
+        effects: list[Effect] = []
+        for request in self._state.walks.release(kind):
+            effects += self.judge(request, treatment, is_listed=True)
+        return effects
+
+    def listen(self, request: Request) -> list[Effect]:
+        """A subscription is judged like the reading of each resource it names."""
+        ours = self._state.in_flight.fresh_id()
+        entries: list[Effect] = []
+        for uri in subscribed_uris(request.params):
+            decision = decide.decide_resource(uri, self._state.book)
+            subject = Subject(uri, {}, is_uri=True)
+            entry = Record(self._entry_of(ours, request, subject, decision))
+            if decision.verdict is not Verdict.ALLOW:
+                self._state.tally.denials += 1
+                told = replies.told_to_person(request.method, uri, decision)
+                refusal = replies.refusal(request, Treatment.LISTEN, decision)
+                return [entry, ToClient(refusal), Tell(told)]
+            entries.append(entry)
+        return [*entries, self._forwarding.forward(request, Treatment.LISTEN, id=ours)]
+
+    def _malformed(self, request: Request, fault: BadLine) -> list[Effect]:
+        self._state.tally.denials += 1
+        error = wire.render_error(request.id, fault.code, f"mcp-jail: {fault.reason}")
+        return [*self._state.tally.violation("client", fault.reason), ToClient(error)]
+
+    # The policy
+
+    def _decide(self, treatment: Treatment, subject: Subject) -> Decision:
+        state = self._state
+        if treatment is Treatment.CALL_TOOL:
+            tool = decide.ToolCall(subject.name, subject.arguments, self._declared(subject.name))
+            return decide.decide(tool, state.book, state.outlook)
+        if subject.is_uri:
+            return decide.decide_resource(subject.name, state.book)
+        return decide.decide_prompt(subject.name, state.book)
+
+    def _declared(self, tool: str) -> frozenset[str] | None:
+        """The arguments a tool declares; all, where nobody has to know them yet."""
+        if self._state.book.policy.tools.additional is Additional.ALLOW:
+            return None
+        value = self._state.catalogue.value_of(ItemKind.TOOL, tool)
+        return None if value is None else mcp.declared_arguments(value)
+
+    # The lock
+
+    def _standing(self, treatment: Treatment, subject: Subject) -> Standing:
+        """How the item stands that a request needs; without a lock only its arguments matter."""
+        kind = _KINDS.get(treatment)
+        is_strict = self._state.book.policy.tools.additional is Additional.DENY
+        if kind is None or not (self._state.catalogue.is_enabled or is_strict):
+            return Standing.APPROVED
+        return self._state.catalogue.standing(kind, subject.name)
+
+    def _by_lock(self, standing: Standing) -> Decision | None:
+        """A denial where an item is not what a person approved."""
+        if standing is Standing.APPROVED or not self._state.catalogue.is_enabled:
+            return None
+        hint = f"look at it with: mcp-jail diff {self._state.catalogue.called}"
+        if standing is Standing.UNSEEN:
+            reason, hint = "the server did not say what it has", ""
+        elif standing is Standing.UNLISTED:
+            reason, hint = "not in the approved catalogue", ""
+        else:
+            reason = "not in the approved catalogue as it is now"
+        return Decision(Verdict.DENY, replies.LOCK_RULE, None, reason, hint)
+
+    def _hold(self, request: Request, treatment: Treatment) -> list[Effect]:
+        """Keep a request until the server has listed what it has, and let it do so."""
+        kind = _KINDS[treatment]
+        if not self._state.walks.hold(kind, request):
+            return []
+        method, era = walks.METHOD_OF_KIND[kind], mcp.era_of(request.params)
+        return [self._forwarding.step(method, era, walks.first_step(request))]
+
+    # What comes of it
+
+    def _allowed(
+        self, request: Request, treatment: Treatment, subject: Subject, decision: Decision
+    ) -> list[Effect]:
+        retry = Retry({}, 0)
+        if is_retry(request.params):
+            taken = self._state.rounds.take(request.method, request.params)
+            if isinstance(taken, str):
+                return self._malformed(request, BadLine(taken, mcp.INVALID_PARAMS, request.id))
+            retry = taken
+        if request.method == "resources/subscribe":
+            self._state.note_subscribed(subject.name)
+        ours = self._state.in_flight.fresh_id()
+        sent = self._forwarding.forward(
+            request,
+            treatment,
+            id=ours,
+            tool=subject.name,
+            retry=retry.members if retry.number else None,
+            number=retry.number,
+        )
+        return [Record(self._entry_of(ours, request, subject, decision)), sent]
+
+    def _denied(
+        self, request: Request, treatment: Treatment, subject: Subject, decision: Decision
+    ) -> list[Effect]:
+        self._state.tally.denials += 1
+        ours = self._state.in_flight.fresh_id()
+        told = replies.told_to_person(
+            request.method,
+            subject.name,
+            decision,
+            is_listed=self._is_listed(treatment, subject.name),
+        )
+        return [
+            Record(self._entry_of(ours, request, subject, decision)),
+            ToClient(replies.refusal(request, treatment, decision)),
+            Tell(told),
+        ]
+
+    def _is_listed(self, treatment: Treatment, name: str) -> bool:
+        """Whether the server has a tool of this name, as far as is known."""
+        if treatment is not Treatment.CALL_TOOL:
+            return True
+        return self._state.catalogue.standing(ItemKind.TOOL, name) is not Standing.UNLISTED
+
+    def _of_task(self, request: Request, subject: Subject) -> list[Effect]:
+        """A task goes by the call it is of: that was allowed, or there would be no such task."""
+        task = self._state.tasks.get(subject.name)
+        fault: str | None = "it names a task that is none of this run"
+        if task is not None:
+            fault = _fault_of_responses(task, subject.arguments)
+        if task is None or fault is not None:
+            fault = f"{request.method}: {fault}"
+            return self._malformed(request, BadLine(fault, mcp.INVALID_PARAMS, request.id))
+        ours = self._state.in_flight.fresh_id()
+        decision = Decision(Verdict.ALLOW, "tools", None, "")
+        named = Subject(task.tool, subject.arguments)
+        entry = Record(self._entry_of(ours, request, named, decision))
+        sent = self._forwarding.forward(request, Treatment.TASK, id=ours, tool=task.tool)
+        return [entry, sent]
+
+    def _entry_of(self, ours: str, request: Request, subject: Subject, decision: Decision) -> Entry:
+        arguments, digest = self._state.describe(subject.arguments)
+        answers = request.params.get("inputResponses")
+        return Entry(
+            kind=Kind.CALL,
+            method=request.method,
+            name=subject.name,
+            id=ours,
+            verdict=decision.verdict.value,
+            rule=decision.rule,
+            where="" if decision.where is None else str(decision.where),
+            reason=decision.reason if decision.verdict is not Verdict.ALLOW else "",
+            arguments=arguments,
+            digest=digest,
+            detail={"answers": sorted(answers)} if type(answers) is dict else {},
+        )
+
+
+def _depends_on_listing(decision: Decision) -> bool:
+    """Whether a decision may be another once the server has listed what it has."""
+    return decision.verdict is Verdict.ALLOW or decision.rule == "tools.additional"
+
+
+def _fault_of_responses(task: Task, answers: dict[str, Any]) -> str | None:
+    """Why the answers to a task's questions cannot go to it."""
+    for key, answer in answers.items():
+        question = task.asked.get(key)
+        if question is None:
+            return "it answers a question that was not passed on"
+        fault = questions.fault_of_answer(question, answer)
+        if fault is not None:
+            return f"the answer to {key[:80]!r}: {fault}"
+    return None

@@ -1,0 +1,225 @@
+"""Results that come before the answer: questions first, or a task whose outcome is fetched later.
+
+What a result asks is judged like a request of the server; one question that is refused ends the
+call. The policy's roots are given by ourselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw
+
+from mcp_jail.core import mcp, questions, replies, rounds, tasks, wire
+from mcp_jail.core.events import Effect, Record, Tell, ToClient, ToServer
+from mcp_jail.core.forwarding import Forwarding
+from mcp_jail.core.inflight import Waiting
+from mcp_jail.core.mcp import Era
+from mcp_jail.core.passing import Passing
+from mcp_jail.core.questions import Question, Refusal
+from mcp_jail.core.results import Reply, Results
+from mcp_jail.core.rounds import Round
+from mcp_jail.core.state import State
+from mcp_jail.core.tally import quoted
+from mcp_jail.core.wire import BadLine, Request
+
+
+class Interim:
+    """Judges what is no answer yet."""
+
+    def __init__(
+        self, state: State, results: Results, passing: Passing, forwarding: Forwarding
+    ) -> None:
+        self._state = state
+        self._forwarding = forwarding
+        self._results = results
+        self._passing = passing
+
+    def asks_first(self, waiting: Waiting, raw: Raw) -> list[Effect]:
+        """A result that asks the client before it answers (2026-07-28)."""
+        result = wire.whole(raw)
+        if isinstance(result, BadLine):
+            return self._passing.not_passed(waiting, result.reason)
+        state, wanted = result.get("requestState"), result.get("inputRequests", {})
+        if type(wanted) is not dict or not (state is None or type(state) is str):
+            return self._passing.not_passed(waiting, "questions of another shape")
+        if not wanted and state is None:
+            return self._passing.not_passed(waiting, "it asks for nothing and is no answer")
+        if waiting.number >= rounds.ROUNDS_OF_ONE_REQUEST:
+            return self._passing.not_passed(waiting, "it asked too often")
+        asked, ours, refused = self._judged(waiting, wanted)
+        if refused is not None:
+            return self._refused(waiting, refused)
+        entries = [self._question_entry(waiting, question) for question in asked.values()]
+        subject = rounds.subject_of(waiting.method, waiting.params)
+        round_ = Round(subject, state, asked, ours, waiting.number + 1)
+        if ours and not asked:
+            return self._retry_ourselves(waiting, round_)
+        self._state.in_flight.end(waiting)
+        passed: dict[str, Any] = {"resultType": "input_required"}
+        passed["requestState"] = self._state.rounds.add(round_)
+        if asked:
+            passed["inputRequests"] = {
+                key: {"method": each.method, "params": each.params} for key, each in asked.items()
+            }
+        line = wire.render_result(waiting.client_id or "", passed)
+        done = [Record(replies.result_entry(waiting, detail={"asks": sorted(asked)}))]
+        return [*entries, ToClient(line, is_question=True), *done]
+
+    def _judged(
+        self, waiting: Waiting, wanted: dict[str, Any]
+    ) -> tuple[dict[str, Question], dict[str, dict[str, Any]], Refusal | None]:
+        """Questions that may be put, answers of ours, or the first that is refused."""
+        capabilities = self._state.opening.capabilities_of(waiting.era, waiting.params)
+        asked: dict[str, Question] = {}
+        ours: dict[str, dict[str, Any]] = {}
+        for key, request in wanted.items():
+            method, params = _method_and_params(request)
+            if method == questions.ROOTS:
+                if not questions.roots_are_ours(self._state.book):
+                    return {}, {}, questions.roots_refused(self._state.book)
+                ours[key] = replies.roots_result(self._state.roots)
+                continue
+            judged = questions.judge(method, params, self._state.book, capabilities)
+            if isinstance(judged, Refusal):
+                return {}, {}, judged
+            asked[key] = judged
+        return asked, ours, None
+
+    def _refused(self, waiting: Waiting, refused: Refusal) -> list[Effect]:
+        """End a request whose server asks for what it may not have."""
+        self._state.in_flight.end(waiting)
+        self._state.tally.denials += 1
+        text = f"denied by the user's policy: {refused.text}"
+        line = replies.refusal_in_words(
+            waiting.client_id or "", waiting.treatment, waiting.era, text
+        )
+        return [
+            self._question_entry(waiting, refused),
+            ToClient(line),
+            Tell(f"denied: {refused.text} (in {quoted(waiting.tool)})"),
+            Record(replies.result_entry(waiting, is_error=True)),
+        ]
+
+    def _question_entry(self, waiting: Waiting, question: Question | Refusal) -> Record:
+        return Record(replies.question_entry(waiting.id, question.method, question.decision))
+
+    def _retry_ourselves(self, waiting: Waiting, round_: Round) -> list[Effect]:
+        """Only the policy's roots were asked for: nobody needs to be troubled with that."""
+        self._state.in_flight.end(waiting)
+        request = Request(waiting.client_id or "", waiting.method, waiting.params)
+        retry = rounds.retry_of(round_, {}).members
+        return [
+            self._forwarding.forward(
+                request,
+                waiting.treatment,
+                tool=waiting.tool,
+                retry=retry,
+                number=round_.number,
+            )
+        ]
+
+    # Tasks
+
+    def began_task(self, waiting: Waiting, raw: Raw) -> list[Effect]:
+        """A call that became a task."""
+        result = wire.whole(raw)
+        if isinstance(result, BadLine):
+            return self._passing.not_passed(waiting, result.reason)
+        if not self._may_be_task(waiting):
+            return self._passing.not_passed(
+                waiting, "a task, which the client did not offer to wait for"
+            )
+        task = result if waiting.era is Era.MODERN else result.get("task")
+        begun = None
+        if type(task) is dict:
+            begun = self._state.tasks.add(task.get("taskId"), waiting.tool, waiting.era)
+        if begun is None:
+            return self._passing.not_passed(waiting, "a task without an id of its own")
+        return self._passing.passed(waiting, self._results.task(result, waiting.era), raw)
+
+    def _may_be_task(self, waiting: Waiting) -> bool:
+        if waiting.era is Era.LEGACY:
+            return "task" in waiting.params
+        capabilities = self._state.opening.capabilities_of(waiting.era, waiting.params)
+        extensions = capabilities.get("extensions")
+        return type(extensions) is dict and mcp.TASKS_EXTENSION in extensions
+
+    def of_task(self, waiting: Waiting, raw: Raw) -> list[Effect]:
+        """The state or the outcome of a task of this run."""
+        result = wire.whole(raw)
+        if isinstance(result, BadLine):
+            return self._passing.not_passed(waiting, result.reason)
+        id = waiting.params.get("taskId")
+        task = self._state.tasks.get(id)
+        if task is None or result.get("taskId", id) != id:
+            return self._passing.not_passed(waiting, "the state of another task")
+        told, effects = self.task_told(task, result, waiting)
+        reply = self._results.task(told, waiting.era)
+        return [*effects, *self._passing.passed(waiting, reply, raw)]
+
+    def task_told(
+        self, task: tasks.Task, said: dict[str, Any], waiting: Waiting
+    ) -> tuple[dict[str, Any], list[Effect]]:
+        """What a server says of a task, with the questions in it that may be put (2026-07-28)."""
+        wanted = said.get("inputRequests")
+        if wanted is None:
+            return said, []
+        if type(wanted) is not dict or task.era is Era.LEGACY:
+            wanted = {}
+        effects: list[Effect] = []
+        asked: dict[str, Any] = {}
+        answers: dict[str, Any] = {}
+        for key, request in wanted.items():
+            if key in task.asked:
+                question = task.asked[key]
+                if question.method != questions.ROOTS:
+                    asked[key] = {"method": question.method, "params": question.params}
+                continue
+            one, ours, refused = self._judged(waiting, {key: request})
+            if refused is not None:
+                effects += [
+                    self._question_entry(waiting, refused),
+                    Tell(f"denied: {refused.text} (in {quoted(task.tool)})"),
+                ]
+            for question in one.values():
+                if tasks.note_question(task, key, question):
+                    effects.append(self._question_entry(waiting, question))
+                    asked[key] = {"method": question.method, "params": question.params}
+            answers |= ours
+        if answers:
+            effects.append(self._answer_task(task, answers, waiting))
+        return said | {"inputRequests": asked}, effects
+
+    def _answer_task(self, task: tasks.Task, answers: dict[str, Any], waiting: Waiting) -> ToServer:
+        """Tell a task the policy's roots, each time it names them as missing."""
+        params = {"taskId": task.id, "inputResponses": answers}
+        if "_meta" in waiting.params:
+            params["_meta"] = waiting.params["_meta"]
+        return self._forwarding.ours("tasks/update", waiting.era, params)
+
+    def outcome_told(self, said: dict[str, Any]) -> dict[str, Any]:
+        """What a notification says of a task, held like the answer to asking for it."""
+        return self._results.task(said, Era.MODERN).result
+
+    def listed(self, waiting: Waiting, raw: Raw) -> Reply | BadLine:
+        """A listing of tasks, without those of other runs."""
+        result = wire.whole(raw)
+        if isinstance(result, BadLine):
+            return result
+        listed = result.get("tasks")
+        if type(listed) is not list:
+            return BadLine("a list of another shape", wire.INVALID_REQUEST)
+        known = [
+            task
+            for task in listed
+            if type(task) is dict and self._state.tasks.get(task.get("taskId")) is not None
+        ]
+        return self._results.task(result | {"tasks": known}, waiting.era)
+
+
+def _method_and_params(request: Any) -> tuple[str, dict[str, Any]]:
+    if type(request) is not dict:
+        return "", {}
+    method, params = request.get("method"), request.get("params", {})
+    return method if type(method) is str else "", params if type(params) is dict else {}

@@ -1,0 +1,141 @@
+"""What a server may ask through the client: sampling, elicitation and roots, in both eras.
+
+In the legacy era a question is a request of the server; in the modern one it stands in a result
+that is not the answer yet. Either way it is judged here, and so is the client's answer to it. Roots
+are never the client's: the policy's own directories are the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from mcp_jail.core import decide, elicitation, mcp, sampling
+from mcp_jail.core.policy import Roots, Verdict
+from mcp_jail.core.rulebook import Rulebook
+from mcp_jail.core.tally import quoted
+
+SAMPLING: Final = "sampling/createMessage"
+ELICITATION: Final = "elicitation/create"
+ROOTS: Final = "roots/list"
+METHODS: Final = frozenset({SAMPLING, ELICITATION, ROOTS})
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A question that may be put to the client: its params as they are passed on."""
+
+    method: str
+    params: dict[str, Any]
+    decision: decide.Decision
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A question that is not put to the client, and why."""
+
+    method: str
+    decision: decide.Decision
+
+    @property
+    def text(self) -> str:
+        """The words of the refusal."""
+        return f"the server asked for {_NOUNS.get(self.method, 'more')}: {self.decision.reason}"
+
+
+def judge(
+    method: str, params: dict[str, Any], book: Rulebook, capabilities: Mapping[str, Any]
+) -> Question | Refusal:
+    """Hold a question against the policy and against what the client can be asked for.
+
+    Not for roots, which nobody is asked for.
+    """
+    key = {SAMPLING: "sampling", ELICITATION: "elicitation"}.get(method)
+    if key is None:
+        return _refused(method, "tools", f"a question nobody knows: {quoted(method)}", book)
+    verdict = book.policy.sampling if method == SAMPLING else book.policy.elicitation
+    if verdict is not Verdict.ALLOW:
+        reason = decide.ASK_MEANS if verdict is Verdict.ASK else "not allowed by the policy"
+        return _refused(method, key, reason, book, verdict)
+    passed = _passed_sampling(params) if method == SAMPLING else _passed_elicitation(params)
+    if isinstance(passed, str):
+        return _refused(method, key, passed, book)
+    if not _can_be_asked(method, passed, capabilities):
+        return _refused(method, key, "the client did not offer it", book)
+    place = book.places.get((key,))
+    return Question(method, passed, decide.Decision(Verdict.ALLOW, key, place, ""))
+
+
+def roots_are_ours(book: Rulebook) -> bool:
+    """Whether a server that asks for roots is told the policy's."""
+    return book.policy.roots is Roots.POLICY
+
+
+def roots_refused(book: Rulebook) -> Refusal:
+    """What becomes of asking for roots where the policy tells none."""
+    return _refused(ROOTS, "roots", "not allowed by the policy", book)
+
+
+def fault_of_answer(question: Question, answer: Any) -> str | None:
+    """Why a client's answer cannot go back to the server, None where it can."""
+    if type(answer) is not dict:
+        return "the answer is not an object"
+    if question.method == SAMPLING:
+        return sampling.fault_of_sampled(answer)
+    return elicitation.fault_of_answer(question.params, answer)
+
+
+_NOUNS = {SAMPLING: "the client's model", ELICITATION: "input of a person", ROOTS: "roots"}
+
+# The members of an elicitation that are passed on.
+_ELICITATION_PASSED = frozenset(
+    {"mode", "message", "requestedSchema", "url", "elicitationId", "_meta"}
+)
+
+
+def _passed_sampling(params: dict[str, Any]) -> dict[str, Any] | str:
+    passed = sampling.passed_sampling(params)
+    return passed if isinstance(passed, str) else passed | _related(params)
+
+
+def _passed_elicitation(params: dict[str, Any]) -> dict[str, Any] | str:
+    if "task" in params:
+        return "a question as a task is not passed on"
+    mode = params.get("mode", "form")
+    if mode not in {"form", "url"}:
+        return f"a mode nobody knows: {quoted(str(mode))}"
+    check = elicitation.fault_of_form if mode == "form" else elicitation.fault_of_url
+    fault = check(params)
+    if fault is not None:
+        return fault
+    kept = {name: value for name, value in params.items() if name in _ELICITATION_PASSED}
+    kept.pop("_meta", None)
+    return kept | _related(params)
+
+
+def _related(params: dict[str, Any]) -> dict[str, Any]:
+    """Of a question's `_meta`: the token of its progress, and the task it belongs to."""
+    meta = params.get("_meta")
+    if type(meta) is not dict:
+        return {}
+    names = ("progressToken", mcp.RELATED_TASK_KEY)
+    kept = {name: meta[name] for name in names if name in meta}
+    return {"_meta": kept} if kept else {}
+
+
+def _can_be_asked(method: str, passed: dict[str, Any], capabilities: Mapping[str, Any]) -> bool:
+    """Whether the client said that it can be asked this."""
+    if method == SAMPLING:
+        offer = capabilities.get("sampling")
+        return type(offer) is dict and ("tools" not in passed or "tools" in offer)
+    offer = capabilities.get("elicitation")
+    if type(offer) is not dict:
+        return False
+    mode = passed.get("mode", "form")
+    return mode in offer or (mode == "form" and "url" not in offer)
+
+
+def _refused(
+    method: str, key: str, reason: str, book: Rulebook, verdict: Verdict = Verdict.DENY
+) -> Refusal:
+    return Refusal(method, decide.Decision(verdict, key, book.places.get((key,)), reason))

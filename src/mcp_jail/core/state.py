@@ -1,0 +1,73 @@
+"""What both sides of a conversation know of it: the parts that last from message to message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from msgspec import Raw
+
+from mcp_jail.core.catalogue import Catalogue
+from mcp_jail.core.inflight import Asked, InFlight
+from mcp_jail.core.opening import Opening
+from mcp_jail.core.outlook import Outlook
+from mcp_jail.core.questions import Question
+from mcp_jail.core.rounds import Rounds
+from mcp_jail.core.rulebook import Rulebook
+from mcp_jail.core.tally import Tally
+from mcp_jail.core.tasks import Tasks
+from mcp_jail.core.walks import Walks
+
+# Web pages a person was sent to that are remembered, so that a server may say when they are done.
+PAGES_REMEMBERED: Final = 1_000
+
+# Resources one run may be subscribed to (legacy era).
+SUBSCRIBED_LIMIT: Final = 10_000
+
+
+class Describe(Protocol):
+    """Makes of a call's arguments what the audit may hold: redacted JSON and a digest."""
+
+    def __call__(self, arguments: dict[str, Any]) -> tuple[Raw | None, str]:
+        """The redacted arguments, None where the policy wants none, and the digest."""
+
+
+class State:
+    """The state of one run. Once `is_closed`, nothing is forwarded."""
+
+    def __init__(
+        self,
+        book: Rulebook,
+        outlook: Outlook,
+        catalogue: Catalogue,
+        *,
+        fresh_id: Callable[[], str],
+        describe: Describe,
+        roots: tuple[str, ...],
+    ) -> None:
+        self.book = book
+        self.outlook = outlook
+        self.describe = describe
+        self.roots = roots
+        self.catalogue = catalogue
+        self.opening = Opening(book.policy)
+        self.in_flight = InFlight(fresh_id)
+        self.asked = Asked()
+        self.walks = Walks()
+        self.rounds = Rounds(fresh_id)
+        self.tasks = Tasks()
+        self.tally = Tally()
+        self.subscribed: set[str] = set()
+        self.pages: set[str] = set()
+        self.is_closed = False
+
+    def note_page(self, question: Question) -> None:
+        """Remember a page that a person is sent to, so that its end may be told."""
+        id = question.params.get("elicitationId")
+        if type(id) is str and len(self.pages) < PAGES_REMEMBERED:
+            self.pages.add(id)
+
+    def note_subscribed(self, uri: str) -> None:
+        """Remember a resource the client subscribed to (legacy era)."""
+        if len(self.subscribed) < SUBSCRIBED_LIMIT:
+            self.subscribed.add(uri)

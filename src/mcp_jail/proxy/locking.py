@@ -1,0 +1,129 @@
+"""The lock of one run: read at the start, taken up when a person approves, written on first trust.
+
+A policy's lock is read before the server is let go; a damaged one refuses the start. Another launch
+than the approved one is refused too: what was approved of a server says nothing about another.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from mcp_jail.core.catalogue import Catalogue, Item, Page, Standing
+from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
+from mcp_jail.core.lock import NO_ERA, ItemKind, Lock
+from mcp_jail.core.paths import expand_home
+from mcp_jail.errors import LaunchMismatchError
+from mcp_jail.proxy.identity import COMMAND, launch_identity
+from mcp_jail.proxy.prepare import Prepared
+from mcp_jail.store.locks import LockFiles, Version, lock_files, read_proposal
+
+# Seconds between two looks at the lock file while messages pass; one look is a stat(2).
+LOOK_SECONDS: Final = 0.25
+
+# Seconds between two looks while something waits for a person: then an idle run looks too.
+WAITING_SECONDS: Final = 1.0
+
+
+class Locked(msgspec.Struct, frozen=True):
+    """What a run knows of its lock at the start."""
+
+    files: LockFiles
+    lock: Lock | None
+    proposal: Lock | None
+    version: Version | None
+
+
+def read_locked(prepared: Prepared) -> Locked:
+    """The lock of a policy; LockError for a damaged one, UsageError for a relative lock.file."""
+    files = lock_files(prepared.judged.on_disk, prepared.judged.state_name)
+    if not prepared.policy.lock.enabled:
+        return Locked(files, None, None, None)
+    version = files.version()  # before it is read: a later change is then seen
+    path = proposal_path(prepared)
+    proposal = None if path is None else read_proposal(path)
+    return Locked(files, files.read(), proposal, version)
+
+
+def proposal_path(prepared: Prepared) -> str | None:
+    """Where `lock.file` lies; one beside a policy file may be named by a relative path."""
+    path = prepared.policy.lock.file
+    if path is None:
+        return None
+    expanded = expand_home(path, prepared.judged.home)
+    return expanded or os.path.join(os.path.dirname(prepared.judged.file.path), path)
+
+
+def new_catalogue(prepared: Prepared, locked: Locked) -> Catalogue:
+    """The catalogue of a run; LaunchMismatchError when another server is started than approved."""
+    policy = prepared.policy.lock
+    name = prepared.judged.state_name
+    catalogue = Catalogue(name, policy, locked.lock, locked.proposal, called=called(prepared))
+    if not policy.enabled:
+        return catalogue
+    launch = Item(COMMAND, launch_identity(prepared.plan, prepared.policy))
+    page = Page(ItemKind.LAUNCH, NO_ERA, (launch,), is_first=True, is_last=True)
+    catalogue.compare(page)
+    is_known = locked.lock is not None and ItemKind.LAUNCH in locked.lock.kinds
+    if is_known and catalogue.standing(ItemKind.LAUNCH, COMMAND) is not Standing.APPROVED:
+        raise LaunchMismatchError(
+            "another server is started than the one you approved",
+            hint=f"look at it with: mcp-jail diff {called(prepared)}",
+        )
+    return catalogue
+
+
+def called(prepared: Prepared) -> str:
+    """How a command names this policy."""
+    judged = prepared.judged
+    if judged.state_name == prepared.policy.name:
+        return prepared.policy.name
+    return f"--policy {judged.file.path}"
+
+
+class LockKeeping:
+    """The lock file while the server runs; `clock` is monotonic, in seconds."""
+
+    def __init__(self, locked: Locked, clock: Callable[[], float]) -> None:
+        self._files = locked.files
+        self._version = locked.version
+        self._clock = clock
+        self._next_look = clock() + LOOK_SECONDS
+        self._is_waiting = False
+
+    def seconds_left(self, now: float) -> float | None:
+        """When an idle run has to look at the file, None where nobody is waited for."""
+        return max(0.0, self._next_look - now) if self._is_waiting else None
+
+    def keep(self, effect: AwaitReview | TrustFirst) -> LockChanged | None:
+        """Write down what was seen; the lock that holds now, if another run was first.
+
+        JailError if it cannot be written.
+        """
+        if isinstance(effect, AwaitReview):
+            self._is_waiting = True
+            self._files.write_pending(effect.seen)
+            return None
+        first = effect.lock
+        holds = self._files.trust_first(first)
+        self._version = self._files.version()
+        is_ours = all(holds.items.get(key) == pins for key, pins in first.items.items())
+        return None if is_ours else LockChanged(holds)
+
+    def look(self) -> LockChanged | None:
+        """The lock, if its file was written since; nothing is approved by a damaged one.
+
+        JailError tells why it is damaged, once for each version of it.
+        """
+        now = self._clock()
+        if now < self._next_look:
+            return None
+        self._next_look = now + (WAITING_SECONDS if self._is_waiting else LOOK_SECONDS)
+        version = self._files.version()
+        if version == self._version:
+            return None
+        self._version = version
+        return LockChanged(self._files.read())
