@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from driver import wait_until
 from imagined import Imagined
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.decide import compile_rules
@@ -78,10 +79,17 @@ class Audit:
         self._server = server
         self._told = told
         self._fails = fails
+        self._held: list[Kind] = []
         self.seen: list[tuple[list[Kind], bytes, bool]] = []
 
-    def append(self, entries: Iterable[Entry]) -> None:
-        kinds = [entry.kind for entry in entries]
+    is_full = False
+
+    def hold(self, entries: Iterable[Entry]) -> None:
+        self._held += [entry.kind for entry in entries]
+
+    def append(self, entries: Iterable[Entry] = ()) -> None:
+        kinds = self._held + [entry.kind for entry in entries]
+        self._held = []
         is_told = bool(select.select([self._told], [], [], 0)[0])
         self.seen.append((kinds, self._server.forwarded(), is_told))
         if self._fails in kinds:
@@ -196,6 +204,32 @@ def test_a_results_entry_may_follow_but_does_not_hold_the_result_up() -> None:
     with playing(script) as play:
         kinds, _, is_told = play.audit.seen[1]
         assert (kinds, is_told) == ([Kind.RESULT], True)
+
+
+def test_a_results_entry_is_written_soon_though_nothing_else_happens() -> None:
+    def script(play: Play) -> None:
+        os.write(play.to_loop, CALL % 1)
+        assert select.select([play.server.reads], [], [], 30)[0]
+        os.write(play.server.writes, RESULT % 1)
+        assert play.answer()["id"] == 1
+        wait_until(lambda: len(play.audit.seen) > 1)
+
+    with playing(script) as play:
+        assert [kinds for kinds, _, _ in play.audit.seen] == [[Kind.CALL], [Kind.RESULT]]
+
+
+def test_a_result_that_waits_is_written_before_the_next_call_and_with_it_at_the_latest() -> None:
+    def script(play: Play) -> None:
+        os.write(play.to_loop, CALL % 1)
+        assert select.select([play.server.reads], [], [], 30)[0]
+        os.write(play.server.writes, RESULT % 1)
+        assert play.answer()["id"] == 1
+        os.write(play.to_loop, CALL % 2)
+        wait_until(lambda: b"n2" in play.server.forwarded())
+
+    with playing(script) as play:
+        written = [kind for kinds, _, _ in play.audit.seen for kind in kinds]
+        assert written[:3] == [Kind.CALL, Kind.RESULT, Kind.CALL]
 
 
 @pytest.mark.parametrize("count", [1, 20])

@@ -1,16 +1,16 @@
 """The loop of one run: one thread, one poll, no file but the audit.
 
 A wake-up reads what is there, lets the session decide, writes the entries of all calls in one
-write, and only then forwards; the entries of results follow their forwarding. A side that does not
-read stops only the side that feeds it, so neither direction can block the other.
+write, and only then forwards. What tells of something that is already done, such as a result, is
+sealed after its forwarding and joins the next write, within `HELD_SECONDS`. A side that does
+not read stops only the side that feeds it, so neither direction can block the other.
 """
 
 from __future__ import annotations
 
 import os
 import select
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable
 
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.events import (
@@ -33,10 +33,12 @@ from mcp_jail.core.session import Session
 from mcp_jail.core.wire import MESSAGE_LIMIT
 from mcp_jail.errors import AuditError, JailError
 from mcp_jail.proxy.ending import Cause, Ending
-from mcp_jail.proxy.ladder import Ladder, Step, Stoppable
-from mcp_jail.proxy.lines import CHUNK, HIGH_WATER, LineReader, LineWriter, TooLong
+from mcp_jail.proxy.ladder import Ladder, Step
+from mcp_jail.proxy.lines import HIGH_WATER, LineReader, LineWriter, TooLong
+from mcp_jail.proxy.ports import LockKeeper, Recorder, RunningServer
 from mcp_jail.proxy.signals import Signals
 from mcp_jail.proxy.stderr import ErrorStream
+from mcp_jail.proxy.watched import Watched
 
 # Bytes waiting for a client that does not read at which it is not listened to either: a whole
 # result may wait and hold up nothing, but our own refusals must not pile up without end.
@@ -48,43 +50,12 @@ _GONE = select.POLLHUP | select.POLLERR | select.POLLRDHUP
 # Seconds a client has to read the last answers after the server is gone.
 FLUSH_SECONDS = 0.4
 
+# Seconds the entry of something already done may wait for the next write: a kill of ours in that
+# time loses it, never a call's.
+HELD_SECONDS = 0.02
+
 # Steps of the ladder at which the server's input is still open.
 _WRITING = (Step.RUNNING, Step.CLOSING)
-
-
-class RunningServer(Stoppable, Protocol):
-    """What the loop needs of a launched jail: descriptors, and a descriptor that tells its end."""
-
-    stdin: int
-    stdout: int
-    stderr: int
-    pidfd: int
-
-    def wait(self) -> str:
-        """Reap the ended jail; how it ended, in words."""
-
-    def fault(self) -> str | None:
-        """What is wrong with the confinement of the running server, seen from outside."""
-
-
-class Recorder(Protocol):
-    """Where entries go; raises AuditError when they cannot be written."""
-
-    def append(self, entries: Iterable[Entry]) -> None:
-        """Write some entries in one write."""
-
-
-class LockKeeper(Protocol):
-    """The lock file; each act raises JailError where it cannot be read or written."""
-
-    def keep(self, effect: AwaitReview | TrustFirst) -> LockChanged | None:
-        """Write down what was seen; the lock that holds now, if another run was first."""
-
-    def look(self) -> LockChanged | None:
-        """The lock, if its file was written since."""
-
-    def seconds_left(self, now: float) -> float | None:
-        """When an idle run has to look, None where nobody is waited for."""
 
 
 class Loop:
@@ -112,16 +83,15 @@ class Loop:
         self._from_server = LineReader(server.stdout)
         self._to_server = LineWriter(server.stdin)
         self._ladder = Ladder(server)
-        self._poll = select.poll()
-        self._watched: dict[int, int] = {}
+        self._watched = Watched()
         self._cause: Cause | None = None
         self._detail = ""
         self._how: str | None = None
-        self._errors_at_end = False
         self._is_checked = False
         self._is_left = False
         self._is_usual = False
         self._flush_by: float | None = None
+        self._write_by: float | None = None
 
     def run(self) -> Ending:
         """Carry messages until it is over; the jail is gone when this returns."""
@@ -135,6 +105,8 @@ class Loop:
                 self._turn(signals)
         finally:
             self._server.kill()
+            if self._write_by is not None:
+                self._append([])
             signals.close()
             for fd, was_blocking in were_blocking:
                 os.set_blocking(fd, was_blocking)
@@ -143,7 +115,7 @@ class Loop:
     def _turn(self, signals: Signals) -> None:
         """One wake-up."""
         self._watch(signals.fd)
-        ready = dict(self._poll.poll(self._timeout()))
+        ready = self._watched.ready(self._timeout())
         effects = self._look_at_lock()
         if signals.fd in ready and signals.drain():
             self._is_left = True
@@ -154,10 +126,11 @@ class Loop:
         if self._server.stdout in ready:
             effects += self._read_server()
         if self._server.stderr in ready:
-            self._read_errors()
+            self._errors.pass_on(self._server.stderr)
         if self._server.pidfd in ready and self._how is None:
             effects += self._server_ended()
         self._perform(effects)
+        self._write_held()
         self._to_client.flush()
         if self._ladder.step in _WRITING:
             self._to_server.flush()
@@ -222,22 +195,6 @@ class Loop:
                 effects += self._session.handle(event(line))
         return effects
 
-    def _read_errors(self) -> bool:
-        """Pass on what the server wrote to its error stream; false when there is no more now."""
-        try:
-            data = os.read(self._server.stderr, CHUNK)
-        except BlockingIOError:
-            return False
-        except OSError:
-            data = b""
-        if data:
-            self._errors.server_wrote(data)
-            return True
-        if not self._errors_at_end:
-            self._errors_at_end = True
-            self._errors.server_ended()
-        return False
-
     def _server_ended(self) -> list[Effect]:
         """The jail is gone: take what it left in the pipes, then answer all that waits."""
         self._how = self._server.wait()
@@ -247,7 +204,7 @@ class Loop:
             lines = self._from_server.read()
             if self._cause is not Cause.NOT_CONFINED:
                 effects += self._events(lines, FromServer, from_client=False)
-        while self._read_errors():
+        while self._errors.pass_on(self._server.stderr):
             pass
         self._stop(Cause.SERVER_GONE)
         effects += self._session.handle(ServerGone(self._how))
@@ -266,9 +223,18 @@ class Loop:
             self._carry_out(effect)
         if entries and not is_call:
             self._to_client.flush()
-            if not self._append(entries):
-                for effect in self._session.handle(AuditFailed()):
-                    self._carry_out(effect)
+            self._recorder.hold(entries)
+            if self._write_by is None:
+                self._write_by = self._clock() + HELD_SECONDS
+
+    def _write_held(self) -> None:
+        """Write what waits, if it has waited long enough and no call took it along."""
+        if self._write_by is None:
+            return
+        is_due = self._recorder.is_full or self._clock() >= self._write_by
+        if is_due and not self._append([]):
+            for effect in self._session.handle(AuditFailed()):
+                self._carry_out(effect)
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
@@ -305,6 +271,7 @@ class Loop:
             self._perform(self._session.handle(changed))
 
     def _append(self, entries: list[Entry]) -> bool:
+        self._write_by = None
         if self._cause is Cause.AUDIT_FAILED:
             return False
         try:
@@ -337,31 +304,23 @@ class Loop:
 
     def _timeout(self) -> int | None:
         now = self._clock()
-        left = self._ladder.seconds_left(now)
+        flush_by = None if self._explains() else self._flush_by
+        left = [max(0.0, by - now) for by in (flush_by, self._write_by) if by is not None]
         look = self._lock.seconds_left(now) if self._cause is None else None
-        if look is not None:
-            left = look if left is None else min(left, look)
-        if self._flush_by is not None and not self._explains():
-            flush = max(0.0, self._flush_by - now)
-            left = flush if left is None else min(left, flush)
-        return None if left is None else int(left * 1000) + 1
+        left += [
+            seconds for seconds in (self._ladder.seconds_left(now), look) if seconds is not None
+        ]
+        return int(min(left) * 1000) + 1 if left else None
 
     def _watch(self, signals: int) -> None:
         """Tell the poll what matters now; between two calls that is nearly always the same."""
-        is_usual = self._cause is None and not self._errors_at_end
+        is_usual = self._cause is None and not self._errors.at_end
         is_usual = is_usual and not self._to_client.pending and not self._to_server.pending
         if is_usual and self._is_usual:
             return
         self._is_usual = is_usual
-        wanted = {signals: select.POLLIN, **self._wanted_of_server(), **self._wanted_of_client()}
-        if wanted == self._watched:
-            return
-        for fd in self._watched.keys() - wanted.keys():
-            self._poll.unregister(fd)
-        for fd, mask in wanted.items():
-            if self._watched.get(fd) != mask:
-                self._poll.register(fd, mask)
-        self._watched = wanted
+        server, client = self._wanted_of_server(), self._wanted_of_client()
+        self._watched.only({signals: select.POLLIN, **server, **client})
 
     def _wanted_of_server(self) -> dict[int, int]:
         wanted: dict[int, int] = {}
@@ -369,7 +328,7 @@ class Loop:
             wanted[self._server.pidfd] = select.POLLIN
             if not self._from_server.at_end and not self._to_client.is_full:
                 wanted[self._server.stdout] = select.POLLIN
-            if not self._errors_at_end:
+            if not self._errors.at_end:
                 wanted[self._server.stderr] = select.POLLIN
         if self._ladder.step in _WRITING and self._to_server.pending:
             wanted[self._server.stdin] = select.POLLOUT

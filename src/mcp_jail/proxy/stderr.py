@@ -12,6 +12,8 @@ import re
 import select
 import stat
 
+from mcp_jail.proxy.lines import CHUNK
+
 # Bytes of one line of the server's that are shown; a longer one is cut.
 LINE_LIMIT = 2 * 1024
 
@@ -39,10 +41,27 @@ class ErrorStream:
         self._rest = b""
         self._is_cutting = False
         self._shown = 0
+        self.at_end = False  # whether the server's own stream is closed
 
     def tell(self, text: str) -> None:
         """Say something of ours."""
         self._write(f"mcp-jail: {clean(text)}\n")
+
+    def pass_on(self, server: int) -> bool:
+        """Pass on what the server wrote to its error stream; false when there is no more now."""
+        try:
+            data = os.read(server, CHUNK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if data:
+            self.server_wrote(data)
+            return True
+        if not self.at_end:
+            self.at_end = True
+            self.server_ended()
+        return False
 
     def server_wrote(self, data: bytes) -> None:
         """Pass on what the server wrote to its error stream, line by line."""

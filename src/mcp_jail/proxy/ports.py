@@ -1,0 +1,52 @@
+"""What the loop needs of the rest: a server that runs, places for entries and for the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from mcp_jail.core.audit import Entry
+from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
+from mcp_jail.proxy.ladder import Stoppable
+
+
+class RunningServer(Stoppable, Protocol):
+    """What the loop needs of a launched jail: descriptors, and a descriptor that tells its end."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+    pidfd: int
+
+    def wait(self) -> str:
+        """Reap the ended jail; how it ended, in words."""
+
+    def fault(self) -> str | None:
+        """What is wrong with the confinement of the running server, seen from outside."""
+
+
+class Recorder(Protocol):
+    """Where entries go; raises AuditError when they cannot be written."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what is held should not wait any longer."""
+
+    def hold(self, entries: Iterable[Entry]) -> None:
+        """Keep some entries for the next write."""
+
+    def append(self, entries: Iterable[Entry] = ()) -> None:
+        """Write what is held and some entries in one write."""
+
+
+class LockKeeper(Protocol):
+    """The lock file; each act raises JailError where it cannot be read or written."""
+
+    def keep(self, effect: AwaitReview | TrustFirst) -> LockChanged | None:
+        """Write down what was seen; the lock that holds now, if another run was first."""
+
+    def look(self) -> LockChanged | None:
+        """The lock, if its file was written since."""
+
+    def seconds_left(self, now: float) -> float | None:
+        """When an idle run has to look, None where nobody is waited for."""
