@@ -45,6 +45,7 @@ TESTED_THROUGH: Final = {
     "cli/trust.py": "cli/test_commands.py",
     "cli/why.py": "cli/test_commands.py",
     "core/clientside.py": "core/test_session.py",
+    "core/decision.py": "core/test_decide.py",
     "core/inflight.py": "core/test_session.py",
     "core/mcp.py": "core/test_session.py",
     "core/outlook.py": "core/test_session.py",

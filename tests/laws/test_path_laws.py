@@ -42,6 +42,15 @@ for path in json.load(sys.stdin):
 json.dump(ends, sys.stdout)
 """
 
+
+class Walking(View):
+    """A view that offers no shortcut: every component is looked at, in both trees."""
+
+    def is_straight(self, path: str) -> bool:
+        del path
+        return False
+
+
 EMPTY = Plan(
     name="none",
     bwrap="",
@@ -137,6 +146,21 @@ def test_a_straight_path_is_itself_in_both_trees(tree: dict[str, str], paths: li
         for path in map(os.path.normpath, placed(paths, top)):
             if view.is_straight(path):
                 assert [walked(path, space, view) for space in Space] == [path, path]
+
+
+@given(TREES, PATHS)
+def test_the_shortcut_allows_nothing_that_the_walks_do_not(
+    tree: dict[str, str], paths: list[str]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(os.path.realpath(folder)) / "top"
+        grow(top, tree)
+        roots = (str(top / "in"),)
+        short, long = View(_shared(top), fullmatch), Walking(_shared(top), fullmatch)
+        for path in placed(paths, top):
+            for cwd in (None, str(top)):
+                found = lies_under(path, roots, cwd, short)
+                assert found == lies_under(path, roots, cwd, long)
 
 
 @given(RICH_TREES, BATCHES, STEPS.map("/".join))

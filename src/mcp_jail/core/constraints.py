@@ -50,8 +50,9 @@ def unmet(check: Check, arguments: Mapping[str, Any], outlook: Outlook) -> str |
 
     `a.b` means a key of that very name and the `b` inside of `a`; whichever is there must hold.
     """
+    name = check.name
     try:
-        values = list(_values(check.name, arguments))
+        values = list(_values(name, arguments)) if "." in name else _value(name, arguments)
     except _InDoubtError as doubt:
         return str(doubt)
     if not values:
@@ -85,97 +86,106 @@ class _InDoubtError(Exception):
     """An argument's name or place that two servers would read differently."""
 
 
-def _values(name: str, arguments: Any) -> Iterator[Any]:
-    """Every value a dotted name may mean: the literal key first, then what lies deeper."""
+def _value(name: str, arguments: Any) -> tuple[Any, ...]:
+    """The value of a name, if it is there and no key is too much like it."""
     if not isinstance(arguments, Mapping):
         raise _InDoubtError(f"'{name}' is not inside an object")
     if len(arguments) > KEYS_LIMIT:
         raise _InDoubtError(f"more than {KEYS_LIMIT} arguments in one object")
+    folded = name.casefold()
+    for key in arguments:
+        # Go's JSON decoder takes `Path` for `path`.
+        if key != name and key.casefold() == folded:
+            raise _InDoubtError(f"{quoted(key)} differs from '{name}' only in case")
+    return (arguments[name],) if name in arguments else ()
+
+
+def _values(name: str, arguments: Any) -> Iterator[Any]:
+    """Every value a dotted name may mean: the literal key first, then what lies deeper."""
     head, dot, rest = name, "", ""
     while head:
-        folded = head.casefold()
-        for key in arguments:
-            # Go's JSON decoder takes `Path` for `path`.
-            if key != head and key.casefold() == folded:
-                raise _InDoubtError(f"{quoted(key)} differs from '{head}' only in case")
-        if head in arguments:
+        if _value(head, arguments):
             yield from _values(rest, arguments[head]) if dot else (arguments[head],)
         head, dot, tail = head.rpartition(".")
         rest = f"{tail}.{rest}" if rest else tail
 
 
 def _unmet_by(value: Any, check: Check, outlook: Outlook) -> str | None:
-    name, constraint = f"'{check.name}'", check.constraint
-    return (
-        _unmet_value(name, value, constraint)
-        or _unmet_size(name, value, constraint)
-        or _unmet_text(name, value, constraint, outlook)
-        or _unmet_under(name, value, check, outlook)
-        or _unmet_host(name, value, check)
-        or _unmet_items(name, value, check, outlook)
-    )
+    """Why a value does not keep to a check; only what the constraint says is looked at."""
+    limits = check.constraint
+    reason = None
+    if limits.equals is not UNSET or limits.one_of is not UNSET:
+        reason = _unmet_value(value, check)
+    if reason is None and (limits.min is not UNSET or limits.max is not UNSET):
+        reason = _unmet_size(value, check)
+    if reason is None and limits.max_length is not UNSET:
+        reason = _unmet_length(value, check, limits.max_length)
+    if reason is None and limits.matches is not UNSET:
+        reason = _unmet_text(value, check, limits.matches, outlook)
+    if reason is None and limits.under is not UNSET:
+        reason = _unmet_under(value, check, limits.under, outlook)
+    if reason is None and limits.host is not UNSET:
+        reason = _unmet_host(value, check)
+    if reason is None and check.each is not None:
+        reason = _unmet_items(value, check, check.each, outlook)
+    return reason
 
 
-def _unmet_value(name: str, value: Any, constraint: Constraint) -> str | None:
-    if constraint.equals is not UNSET and not same_json(value, constraint.equals):
-        return f"{name} must be {quoted(constraint.equals)}"
-    choices = constraint.one_of
+def _unmet_value(value: Any, check: Check) -> str | None:
+    wanted, choices = check.constraint.equals, check.constraint.one_of
+    if wanted is not UNSET and not same_json(value, wanted):
+        return f"'{check.name}' must be {quoted(wanted)}"
     if choices is not UNSET and not any(same_json(value, choice) for choice in choices):
-        return f"{name} must be one of {_listed(map(quoted, choices))}"
+        return f"'{check.name}' must be one of {_listed(map(quoted, choices))}"
     return None
 
 
-def _unmet_size(name: str, value: Any, constraint: Constraint) -> str | None:
+def _unmet_size(value: Any, check: Check) -> str | None:
+    least, most = check.constraint.min, check.constraint.max
     # Written so that a NaN fails both comparisons.
-    if constraint.min is not UNSET and not (_is_number(value) and value >= constraint.min):
-        return f"{name} must be a number, at least {constraint.min}"
-    if constraint.max is not UNSET and not (_is_number(value) and value <= constraint.max):
-        return f"{name} must be a number, at most {constraint.max}"
-    limit = constraint.max_length
-    if limit is not UNSET and not (isinstance(value, str | list) and len(value) <= limit):
-        return f"{name} must be text or a list, no longer than {limit}"
+    if least is not UNSET and not (_is_number(value) and value >= least):
+        return f"'{check.name}' must be a number, at least {least}"
+    if most is not UNSET and not (_is_number(value) and value <= most):
+        return f"'{check.name}' must be a number, at most {most}"
     return None
 
 
-def _unmet_text(name: str, value: Any, constraint: Constraint, outlook: Outlook) -> str | None:
-    if constraint.matches is UNSET:
+def _unmet_length(value: Any, check: Check, limit: int) -> str | None:
+    if isinstance(value, str | list) and len(value) <= limit:
         return None
+    return f"'{check.name}' must be text or a list, no longer than {limit}"
+
+
+def _unmet_text(value: Any, check: Check, pattern: str, outlook: Outlook) -> str | None:
     if isinstance(value, str):
-        fits = outlook.fullmatch(constraint.matches, value)
+        fits = outlook.fullmatch(pattern, value)
         if fits:
             return None
         if fits is None:
-            return f"{name} takes too long to check"
-    return f"{name} must be text that matches {constraint.matches} from end to end"
+            return f"'{check.name}' takes too long to check"
+    return f"'{check.name}' must be text that matches {pattern} from end to end"
 
 
-def _unmet_under(name: str, value: Any, check: Check, outlook: Outlook) -> str | None:
-    shown = check.constraint.under
-    if shown is UNSET:
-        return None
+def _unmet_under(value: Any, check: Check, shown: tuple[str, ...], outlook: Outlook) -> str | None:
     if isinstance(value, str) and lies_under(value, check.roots, check.cwd, outlook):
         return None
     shape = refused_shape(value) if isinstance(value, str) else "is not text"
-    wanted = f"{name} must lie under {_listed(shown, ' or ')}"
+    wanted = f"'{check.name}' must lie under {_listed(shown, ' or ')}"
     return f"{wanted}; the path {shape}" if shape else wanted
 
 
-def _unmet_host(name: str, value: Any, check: Check) -> str | None:
-    if check.constraint.host is UNSET:
-        return None
+def _unmet_host(value: Any, check: Check) -> str | None:
     place = host_of_argument(value) if isinstance(value, str) else None
     if place is not None and check.hosts is not None and host_allowed(*place, check.hosts):
         return None
-    return f"{name} must be a URL or host that the policy names"
+    return f"'{check.name}' must be a URL or host that the policy names"
 
 
-def _unmet_items(name: str, value: Any, check: Check, outlook: Outlook) -> str | None:
-    if check.each is None:
-        return None
+def _unmet_items(value: Any, check: Check, each: Check, outlook: Outlook) -> str | None:
     if not isinstance(value, list) or len(value) > ITEMS_LIMIT:
-        return f"{name} must be a list of at most {ITEMS_LIMIT} items"
+        return f"'{check.name}' must be a list of at most {ITEMS_LIMIT} items"
     for item in value:
-        reason = _unmet_by(item, check.each, outlook)
+        reason = _unmet_by(item, each, outlook)
         if reason is not None:
             return reason
     return None

@@ -17,13 +17,14 @@ from typing import Any
 import msgspec
 
 from mcp_jail.core.constraints import quoted, unmet
+from mcp_jail.core.decision import ASK_MEANS, Decision, dotted, plainly
 from mcp_jail.core.outlook import Outlook
 from mcp_jail.core.policy import Additional, Verdict
 from mcp_jail.core.rulebook import KeyPath, NameRules, Rule, Rulebook, compile_rules
 from mcp_jail.core.uris import readings_of_uri
-from mcp_jail.errors import Place
 
 __all__ = [
+    "ASK_MEANS",
     "Decision",
     "Outlook",
     "Rulebook",
@@ -49,25 +50,17 @@ class ToolCall(msgspec.Struct, frozen=True):
     declared: frozenset[str] | None
 
 
-class Decision(msgspec.Struct, frozen=True):
-    """A verdict, the policy key that made it, and why."""
-
-    verdict: Verdict
-    rule: str
-    where: Place | None
-    reason: str
-    hint: str = ""
-
-
 def decide(call: ToolCall, book: Rulebook, outlook: Outlook) -> Decision:
     """Judge a tool call; reads files only through the outlook, changes nothing."""
     if _is_odd(call.tool):
         return _odd_name(("tools",), book)
     rules = book.tools.for_name(call.tool)
-    if not rules:
-        decision = _by_default("tools", call.tool, book.policy.tools.default, book)
-    else:
+    if len(rules) == 1:
+        decision = _by_rule(rules[0], call.arguments, book, outlook)
+    elif rules:
         decision = _strictest([_by_rule(rule, call.arguments, book, outlook) for rule in rules])
+    else:
+        decision = _by_default("tools", call.tool, book.policy.tools.default, book)
     if decision.verdict is Verdict.DENY or book.policy.tools.additional is Additional.ALLOW:
         return decision
     return _undeclared(call, book) or decision
@@ -98,20 +91,20 @@ def _by_rule(
         reason = unmet(check, arguments, outlook)
         if reason is not None:
             path = (*rule.path, "args", check.name)
-            hint = f"the limit stands in {_dotted(path)}"
-            return Decision(rule.otherwise, _dotted(rule.path), book.places.get(path), reason, hint)
-    return _plain(rule.verdict, rule.path, book)
+            hint = f"the limit stands in {dotted(path)}"
+            return Decision(rule.otherwise, dotted(rule.path), book.places.get(path), reason, hint)
+    return rule.decision
 
 
 def _by_name(kind: str, name: str, default: Verdict, rules: NameRules, book: Rulebook) -> Decision:
     found = rules.for_name(name)
     if not found:
         return _by_default(kind, name, default, book)
-    return _strictest([_plain(rule.verdict, rule.path, book) for rule in found])
+    return _strictest([rule.decision for rule in found])
 
 
 def _by_default(kind: str, name: str, default: Verdict, book: Rulebook) -> Decision:
-    decision = _plain(default, (kind, "default"), book)
+    decision = plainly(default, (kind, "default"), book.places)
     hint = f"no rule names it; to allow it, add under {kind}.rules: {_yaml_key(name)}: allow"
     return msgspec.structs.replace(decision, hint=hint)
 
@@ -121,29 +114,17 @@ def _undeclared(call: ToolCall, book: Rulebook) -> Decision | None:
     path = ("tools", "additional")
     if call.declared is None:
         reason = "the tool's own list of arguments has not been seen; list the tools first"
-        return _plain(Verdict.DENY, path, book, reason)
+        return plainly(Verdict.DENY, path, book.places, reason)
     strange = sorted(call.arguments.keys() - call.declared)
     if not strange:
         return None
-    return _plain(Verdict.DENY, path, book, f"the tool declares no argument {quoted(strange[0])}")
+    reason = f"the tool declares no argument {quoted(strange[0])}"
+    return plainly(Verdict.DENY, path, book.places, reason)
 
 
 def _odd_name(path: KeyPath, book: Rulebook) -> Decision:
-    return _plain(Verdict.DENY, path, book, "a name that programs could read in different ways")
-
-
-def _plain(verdict: Verdict, path: KeyPath, book: Rulebook, reason: str = "") -> Decision:
-    return Decision(verdict, _dotted(path), book.places.get(path), reason or _REASONS[verdict])
-
-
-# What `ask` comes to today; the same words wherever it is told.
-ASK_MEANS = "needs a person's approval; nobody can be asked yet, so it is denied"
-
-_REASONS = {
-    Verdict.ALLOW: "allowed by the policy",
-    Verdict.ASK: ASK_MEANS,
-    Verdict.DENY: "not allowed by the policy",
-}
+    reason = "a name that programs could read in different ways"
+    return plainly(Verdict.DENY, path, book.places, reason)
 
 
 def _strictest(decisions: list[Decision]) -> Decision:
@@ -158,10 +139,6 @@ def _strictest(decisions: list[Decision]) -> Decision:
 def _is_odd(name: str) -> bool:
     """Whether a server might trim or cut a name and so run another tool than was judged."""
     return not name or len(name) > NAME_LIMIT or name != name.strip() or not name.isprintable()
-
-
-def _dotted(path: KeyPath) -> str:
-    return ".".join(path)
 
 
 def _yaml_key(name: str) -> str:

@@ -13,11 +13,22 @@ import msgspec
 from msgspec import UNSET
 
 from mcp_jail.core.constraints import Check
+from mcp_jail.core.decision import Decision, KeyPath, Places, plainly
 from mcp_jail.core.globs import glob_matches, is_glob, literal_count
 from mcp_jail.core.hosts import HostRules, compile_hosts
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Constraint, HostEntry, Policy, ToolRule, Verdict, strictest
-from mcp_jail.errors import Place
+
+__all__ = [
+    "REMEMBERED_LENGTH",
+    "REMEMBERED_NAMES",
+    "KeyPath",
+    "NameRules",
+    "Places",
+    "Rule",
+    "Rulebook",
+    "compile_rules",
+]
 
 # Names whose rules are remembered. They come from a hostile model, so the memory is emptied when
 # it is full rather than grown.
@@ -26,16 +37,13 @@ REMEMBERED_NAMES = 2048
 # Characters of such a name; longer ones are looked up anew, so that memory stays below a megabyte.
 REMEMBERED_LENGTH = 128
 
-KeyPath = tuple[str, ...]
-Places = Mapping[KeyPath, Place]
-
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule: `verdict` when all checks hold, else `otherwise`, which is never looser."""
+    """One rule: `decision` when all checks hold, else `otherwise`, which is never looser."""
 
     key: str
     path: KeyPath  # where it stands in the policy, such as ("tools", "rules", "read_*")
-    verdict: Verdict
+    decision: Decision
     otherwise: Verdict
     checks: tuple[Check, ...] = ()
 
@@ -88,7 +96,7 @@ class Rulebook(msgspec.Struct, frozen=True, kw_only=True):
         rules = self.tools.for_name(tool)
         if not rules:
             return self.policy.tools.default is Verdict.DENY
-        return any(rule.verdict is Verdict.DENY for rule in rules)
+        return any(rule.decision.verdict is Verdict.DENY for rule in rules)
 
 
 def compile_rules(policy: Policy, places: Places, *, home: str, cwd: str | None) -> Rulebook:
@@ -102,9 +110,9 @@ def compile_rules(policy: Policy, places: Places, *, home: str, cwd: str | None)
     return Rulebook(
         policy=policy,
         places=places,
-        tools=_name_rules("tools", policy.tools.rules, binder.check),
-        resources=_name_rules("resources", policy.resources.rules, binder.check),
-        prompts=_name_rules("prompts", policy.prompts.rules, binder.check),
+        tools=_name_rules("tools", policy.tools.rules, binder.check, places),
+        resources=_name_rules("resources", policy.resources.rules, binder.check, places),
+        prompts=_name_rules("prompts", policy.prompts.rules, binder.check, places),
     )
 
 
@@ -150,19 +158,25 @@ def _name_rules(
     kind: str,
     rules: Mapping[str, Verdict | ToolRule],
     check: Callable[[str, Constraint], Check],
+    places: Places,
 ) -> NameRules:
-    return NameRules(tuple(_rule((kind, "rules", key), rule, check) for key, rule in rules.items()))
+    found = [_rule((kind, "rules", key), rule, check, places) for key, rule in rules.items()]
+    return NameRules(tuple(found))
 
 
 def _rule(
-    path: KeyPath, rule: Verdict | ToolRule, check: Callable[[str, Constraint], Check]
+    path: KeyPath,
+    rule: Verdict | ToolRule,
+    check: Callable[[str, Constraint], Check],
+    places: Places,
 ) -> Rule:
     if isinstance(rule, Verdict):
-        return Rule(key=path[-1], path=path, verdict=rule, otherwise=rule)
+        said = plainly(rule, path, places)
+        return Rule(key=path[-1], path=path, decision=said, otherwise=rule)
     return Rule(
         key=path[-1],
         path=path,
-        verdict=rule.decision,
+        decision=plainly(rule.decision, path, places),
         # A constraint that cannot be evaluated does not hold, so a looser `otherwise` would open.
         otherwise=strictest(rule.decision, rule.otherwise),
         checks=tuple(check(name, rule.args[name]) for name in sorted(rule.args)),

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import struct
+from collections.abc import Callable
 from functools import cache
 from typing import Final, Protocol
 
@@ -26,18 +27,27 @@ def is_straight(path: str) -> bool:
 
     False too where the kernel does not let us look.
     """
-    call = _syscall()
-    if call is None:
-        return is_called_so(path)
-    descriptor = call(_OPENAT2, _AT_FDCWD, os.fsencode(path), _HOW, len(_HOW))
-    if descriptor >= 0:
-        os.close(descriptor)
-        return True
-    number = _errno()
+    number = _error_of_opening(path)
     if number == errno.ENOENT:
         raise FileNotFoundError(path)
-    # A seccomp filter around us may answer EPERM for what it does not know.
-    return number in (errno.ENOSYS, errno.EPERM) and is_called_so(path)
+    if number in _NOT_KNOWN:
+        return is_called_so(path)
+    return number == 0
+
+
+def is_straight_below(path: str, top: str) -> bool:
+    """Whether an absolute path, or what exists of it at or below `top`, has no link on it."""
+    while path.startswith(top):
+        number = _error_of_opening(path)
+        if number in _NOT_KNOWN:
+            try:
+                return is_called_so(path)
+            except FileNotFoundError:
+                number = errno.ENOENT
+        if number != errno.ENOENT:
+            return number == 0
+        path = path[: path.rindex("/")]
+    return False
 
 
 def is_called_so(path: str) -> bool:
@@ -58,9 +68,26 @@ def is_called_so(path: str) -> bool:
         os.close(descriptor)
 
 
+# What openat2 answers where the kernel lacks it; a seccomp filter around us may say EPERM.
+_NOT_KNOWN: Final = (errno.ENOSYS, errno.EPERM)
+
+
+def _error_of_opening(path: str) -> int:
+    """The errno of opening a path without links on it; 0 where there is no link."""
+    calls = _calls()
+    if calls is None:
+        return errno.ENOSYS
+    syscall, last_errno = calls
+    descriptor = syscall(_OPENAT2, _AT_FDCWD, os.fsencode(path), _HOW, len(_HOW))
+    if descriptor < 0:
+        return last_errno()
+    os.close(descriptor)
+    return 0
+
+
 @cache
-def _syscall() -> _Syscall | None:
-    """The C library's syscall(2), None where it cannot be loaded."""
+def _calls() -> tuple[_Syscall, Callable[[], int]] | None:
+    """The C library's syscall(2) and its errno; None where it cannot be loaded."""
     try:
         import ctypes  # noqa: PLC0415  # 4 ms that only a path constraint pays
 
@@ -77,10 +104,4 @@ def _syscall() -> _Syscall | None:
         )
     except (ImportError, OSError, AttributeError):
         return None
-    return function
-
-
-def _errno() -> int:
-    import ctypes  # noqa: PLC0415  # loaded by `_syscall`
-
-    return ctypes.get_errno()
+    return function, ctypes.get_errno

@@ -18,7 +18,7 @@ from typing import Final, assert_never
 
 from mcp_jail.core.outlook import DIRECTORY, FILE, MISSING, OPAQUE, Seen, SeenKind, Space
 from mcp_jail.core.spec import Mount, MountKind, Plan
-from mcp_jail.sandbox.straight import is_straight
+from mcp_jail.sandbox.straight import is_straight_below
 
 # Trees in which a link leads to what is running, not to a place: `/proc/self/root`, `/dev/fd/3`.
 KERNEL_TREES: Final = ("/proc", "/dev", "/sys")
@@ -59,7 +59,7 @@ class View:
         """
         for top, others in self._same:
             if path.startswith(top) and path[len(top) :][:1] in ("", "/"):
-                return not path.startswith(others) and _is_straight_below(path, top)
+                return not path.startswith(others) and is_straight_below(path, top)
         return False
 
     def fullmatch(self, pattern: str, text: str) -> bool | None:
@@ -109,16 +109,6 @@ def _same_in_both(mounts: list[Mount]) -> tuple[tuple[str, tuple[str, ...]], ...
         if top != "/" and not _in_kernel_tree(top):
             found.append((top, others))
     return tuple(found)
-
-
-def _is_straight_below(path: str, top: str) -> bool:
-    """Whether a path, or what exists of it at or below `top`, has no link on it."""
-    while path.startswith(top):
-        try:
-            return is_straight(path)
-        except FileNotFoundError:
-            path = path[: path.rindex("/")]
-    return False
 
 
 def _above(path: str) -> Iterator[str]:

@@ -1,0 +1,42 @@
+"""A verdict in words: the policy key that made it, where it stands, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from mcp_jail.core.policy import Verdict
+from mcp_jail.errors import Place
+
+KeyPath = tuple[str, ...]
+Places = Mapping[KeyPath, Place]
+
+# What `ask` comes to today; the same words wherever it is told.
+ASK_MEANS = "needs a person's approval; nobody can be asked yet, so it is denied"
+
+_REASONS = {
+    Verdict.ALLOW: "allowed by the policy",
+    Verdict.ASK: ASK_MEANS,
+    Verdict.DENY: "not allowed by the policy",
+}
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A verdict, the policy key that made it, and why."""
+
+    verdict: Verdict
+    rule: str
+    where: Place | None
+    reason: str
+    hint: str = ""
+
+
+def plainly(verdict: Verdict, path: KeyPath, places: Places, reason: str = "") -> Decision:
+    """What is said of a verdict that stands at a key of the policy."""
+    return Decision(verdict, dotted(path), places.get(path), reason or _REASONS[verdict])
+
+
+def dotted(path: KeyPath) -> str:
+    """A key of the policy as people write it."""
+    return ".".join(path)
