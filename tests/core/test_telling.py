@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from mcp_jail.core.telling import encodings, hinted, is_telling, is_telling_flag, shape_spans
+from mcp_jail.core.telling import (
+    _NAME_HINTS,
+    _SHAPE_HINTS,
+    encodings,
+    hinted,
+    is_telling,
+    is_telling_flag,
+    shape_spans,
+)
 
 # Made of repeated letters, so that no scanner takes this file for a leak.
 A16, A20, A36, A40 = "A1" * 8, "aB" * 10, "a1" * 18, "b2" * 20
@@ -123,3 +133,26 @@ def test_an_option_that_takes_a_secret_is_known() -> None:
 def test_a_short_value_is_not_looked_for() -> None:
     assert encodings("info") == frozenset()
     assert "infoinfo" in encodings("infoinfo")
+
+
+_SHAPES_ALL = [hint for group in _SHAPE_HINTS.values() for hint in group]
+_NAMES_ALL = [hint for group in _NAME_HINTS.values() for hint in group]
+# Hints and what is nearly one: cut, in another case, only the character a group has in common.
+PIECES = [
+    piece
+    for hint in [*_SHAPES_ALL, *_NAMES_ALL, *_SHAPE_HINTS, *_NAME_HINTS]
+    for piece in (hint, hint[:-1], hint[1:], hint.upper(), hint.lower())
+]
+
+
+@given(st.lists(st.sampled_from(SHAPES + PIECES) | st.text(max_size=4), max_size=4).map("".join))
+@example("")
+def test_hints_in_groups_find_what_each_hint_by_itself_finds(text: str) -> None:
+    lowered = text.lower()
+    each = any(hint in text for hint in _SHAPES_ALL) or any(hint in lowered for hint in _NAMES_ALL)
+    assert hinted(text) == each
+
+
+@pytest.mark.parametrize("hint", [*_SHAPES_ALL, *_NAMES_ALL])
+def test_no_hint_is_missed_for_the_group_it_stands_in(hint: str) -> None:
+    assert hinted(hint)

@@ -7,7 +7,7 @@ module of its own. Only code that hashes megabytes should import `hashlib` inste
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hashlib import sha256
@@ -32,19 +32,27 @@ _OUTER = bytes(byte ^ 0x5C for byte in range(256))
 
 def hmac_sha256(key: bytes, message: bytes) -> bytes:
     """The HMAC-SHA-256 of a message, 32 bytes (RFC 2104)."""
-    inner_pad, outer_pad = _pads(key)
-    padded = inner_pad + message
-    inner = _of_large(padded) if len(padded) > LARGE_BYTES else sha256(padded).digest()
-    return sha256(outer_pad + inner).digest()
+    inner_pad, begun_inner, begun_outer = _begun(key)
+    if len(message) > LARGE_BYTES:
+        digest = _of_large(inner_pad + message)
+    else:
+        inner = begun_inner.copy()
+        inner.update(message)
+        digest = inner.digest()
+    outer = begun_outer.copy()
+    outer.update(digest)
+    found: bytes = outer.digest()
+    return found
 
 
 @lru_cache(maxsize=4)
-def _pads(key: bytes) -> tuple[bytes, bytes]:
-    """The key's two padded forms; a process has one key."""
+def _begun(key: bytes) -> tuple[bytes, Any, Any]:
+    """The key's inner pad, and both hashes with their pads already in; a process has one key."""
     if len(key) > BLOCK_BYTES:
         key = sha256(key).digest()
     key = key.ljust(BLOCK_BYTES, b"\0")
-    return key.translate(_INNER), key.translate(_OUTER)
+    inner_pad, outer_pad = key.translate(_INNER), key.translate(_OUTER)
+    return inner_pad, sha256(inner_pad), sha256(outer_pad)
 
 
 def _of_large(message: bytes) -> bytes:
