@@ -20,6 +20,7 @@ _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 # Bytes of a long line that are decoded at once: text may take four times as much memory.
 _PIECE = 256 * 1024
 _CONTINUATION = 0x80  # the top two bits of a byte inside a character
+_casefold = str.casefold
 _BRACKETS = b"[]{}"
 _STEPS = [1 if byte in b"[{" else -1 for byte in range(256)]
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
@@ -54,13 +55,19 @@ def count_members(value: Any, depth: int, collisions_to: int) -> int:
     count = 0
     if type(value) is dict:
         count = len(value)
-        if count > 1 and depth <= collisions_to and len({k.casefold() for k in value}) != count:
+        if count > 1 and depth <= collisions_to and collide(value):
             raise RefusedError("keys that differ only in case")
         value = value.values()
     for item in value:
-        if type(item) is dict or type(item) is list:
+        kind = type(item)
+        if kind is dict or kind is list:
             count += count_members(item, depth + 1, collisions_to)
     return count
+
+
+def collide(members: dict[str, Any]) -> bool:
+    """Whether two keys of an object are the same when case is ignored."""
+    return len(set(map(_casefold, members))) != len(members)
 
 
 def has_huge_number(line: bytes) -> bool:

@@ -10,7 +10,7 @@ too large or too deep. Each rule is here because one SDK reads the thing differe
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -18,6 +18,7 @@ from msgspec import UNSET, Raw, UnsetType
 from mcp_jail.core.strict import (
     DEPTH_LIMIT,
     RefusedError,
+    collide,
     count_members,
     has_huge_number,
     is_too_deep,
@@ -95,7 +96,9 @@ def parse(line: bytes) -> Message | BadLine:
         return BadLine(f"nested deeper than {DEPTH_LIMIT}", PARSE_ERROR)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return BadLine("not a JSON object", PARSE_ERROR)
-    fault = _fault_of_shape(envelope) or _fault_of_keys(line, envelope)
+    fault = _fault_of_shape(envelope)
+    if fault is None:
+        fault = _fault_of_keys(line, envelope)
     if fault is not None:
         return BadLine(fault, INVALID_REQUEST, _id_beyond_doubt(line, envelope))
     return _message(envelope)
@@ -121,7 +124,7 @@ def members(raw: Raw) -> dict[str, Raw] | BadLine:
         found = _decode_members(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return BadLine("the result is not an object", INVALID_REQUEST)
-    if len({key.casefold() for key in found}) != len(found):
+    if collide(found):
         return BadLine("keys that differ only in case", INVALID_REQUEST)
     if _is_written_once(raw, found):
         return found
@@ -141,7 +144,18 @@ def size_of(raw: Raw) -> int:
 
 def render(message: Message) -> bytes:
     """A message as one line with its newline; no character in it ends a line in any language."""
-    return _line(_envelope_of(message))
+    match message:
+        case Request():
+            envelope = _Envelope("2.0", message.id, message.method, message.params or UNSET)
+        case Notification():
+            envelope = _Envelope("2.0", UNSET, message.method, message.params or UNSET)
+        case Result():
+            envelope = _Envelope("2.0", message.id, result=message.raw)
+        case Failure():
+            envelope = _Envelope("2.0", message.id, error=message.error)
+        case _:
+            assert_never(message)
+    return _line(envelope)
 
 
 def render_result(id: MessageId, result: dict[str, Any]) -> bytes:
@@ -191,27 +205,15 @@ _AROUND = len(b'{"jsonrpc":"2.0","id":,"result":}')
 def _message(envelope: _Envelope) -> Message:
     """The message of an envelope in which `_fault_of_shape` found no fault."""
     id_ = envelope.id
-    if isinstance(envelope.method, str):
+    if envelope.method is not UNSET:
         params = {} if envelope.params is UNSET else envelope.params
-        if isinstance(id_, int | str):
-            return Request(id_, envelope.method, params)
-        return Notification(envelope.method, params)
-    if isinstance(envelope.result, Raw) and isinstance(id_, int | str):
+        if id_ is UNSET or id_ is None:
+            return Notification(envelope.method, params)
+        return Request(id_, envelope.method, params)
+    if envelope.result is not UNSET and id_ is not UNSET and id_ is not None:
         return Result(id_, envelope.result)
     error = {} if envelope.error is UNSET else envelope.error
-    return Failure(id_ if isinstance(id_, int | str) else None, error)
-
-
-def _envelope_of(message: Message) -> _Envelope:
-    match message:
-        case Request(id_, method, params):
-            return _Envelope("2.0", id_, method, params or UNSET)
-        case Notification(method, params):
-            return _Envelope("2.0", UNSET, method, params or UNSET)
-        case Result(id_, raw):
-            return _Envelope("2.0", id_, result=raw)
-        case Failure(id_, error):
-            return _Envelope("2.0", id_, error=error)
+    return Failure(None if id_ is UNSET else id_, error)
 
 
 def _line(value: Any) -> bytes:
@@ -240,13 +242,11 @@ def _fault_of_shape(envelope: _Envelope) -> str | None:
 
 
 def _fault_of_keys(line: bytes, envelope: _Envelope) -> str | None:
-    if isinstance(envelope.result, Raw):
+    if envelope.result is not UNSET:
         return _fault_of_bulk(line, envelope, envelope.result)
+    inner = envelope.params if envelope.error is UNSET else envelope.error
     try:
-        count = 0
-        for inner in (envelope.params, envelope.error):
-            if inner is not UNSET:
-                count += count_members(inner, 1, DEPTH_LIMIT)
+        count = 0 if inner is UNSET else count_members(inner, 1, DEPTH_LIMIT)
     except RefusedError as refused:
         return str(refused)
     if has_huge_number(line):
@@ -292,8 +292,11 @@ def _fields(envelope: _Envelope) -> tuple[Any, ...]:
 
 def _is_written_once(raw: Raw, found: dict[str, Raw]) -> bool:
     """Whether a result is written compactly, which leaves no room for a second key."""
-    size = 1 + sum(len(_encode(key)) + 2 + size_of(value) for key, value in found.items())
-    return size_of(raw) == max(size, 2)
+    # The list of keys has brackets for the braces and every comma; a colon each comes on top.
+    size = len(_encode([*found])) + len(found)
+    for value in found.values():
+        size += size_of(value)
+    return size_of(raw) == size
 
 
 def _not_a_message(line: bytes, error: msgspec.ValidationError) -> str:
