@@ -110,7 +110,9 @@ class Play:
             self.server,
             self.audit,
             ErrorStream("t", fd=os.open(os.devnull, os.O_WRONLY)),
-            LockKeeping(Locked(LockFiles("", ""), None, None, None), time.monotonic),
+            LockKeeping(
+                Locked(LockFiles("", ""), None, None, None), time.monotonic, lambda _: None
+            ),
             client=(client_in, client_out),
             clock=time.monotonic,
         )

@@ -76,7 +76,7 @@ def guard(
         recorder.append([entry])
         server = JailedServer(jail)
         clock = time.monotonic
-        lock = LockKeeping(locked, clock)
+        lock = LockKeeping(locked, clock, errors.tell)
         loop = Loop(session, server, recorder, errors, lock, client=client, clock=clock)
         try:
             jail.go()

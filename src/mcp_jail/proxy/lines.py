@@ -55,9 +55,13 @@ class LineReader:
         if not data:
             self.at_end = True
             return self._complete() if self._size else []
-        if b"\n" not in data:
+        end = data.find(b"\n")
+        if end < 0:
             self._keep(data)
             return []
+        if end == len(data) - 1 and not self._size:  # one line and all of it, as calls come
+            line = data[:-1]
+            return [line] if line and line != b"\r" else []
         first, *middle, rest = data.split(b"\n")
         lines: list[bytes | TooLong] = []
         if self._size:

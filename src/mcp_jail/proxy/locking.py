@@ -16,7 +16,7 @@ from mcp_jail.core.catalogue import Catalogue, Item, Page, Standing
 from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
 from mcp_jail.core.lock import NO_ERA, ItemKind, Lock
 from mcp_jail.core.paths import expand_home
-from mcp_jail.errors import LaunchMismatchError
+from mcp_jail.errors import JailError, LaunchMismatchError
 from mcp_jail.proxy.identity import COMMAND, launch_identity
 from mcp_jail.proxy.prepare import Prepared
 from mcp_jail.store.locks import LockFiles, Version, lock_files, read_proposal
@@ -85,26 +85,36 @@ def called(prepared: Prepared) -> str:
 
 
 class LockKeeping:
-    """The lock file while the server runs; `clock` is monotonic, in seconds."""
+    """The lock file while the server runs; `clock` is monotonic, in seconds.
 
-    def __init__(self, locked: Locked, clock: Callable[[], float]) -> None:
+    What cannot be read or written is told to the person, and approves nothing.
+    """
+
+    def __init__(
+        self, locked: Locked, clock: Callable[[], float], tell: Callable[[str], None]
+    ) -> None:
+        self._tell = tell
         self._files = locked.files
         self._version = locked.version
         self._clock = clock
         self._next_look = clock() + LOOK_SECONDS
-        self._is_waiting = False
+        self.is_waiting = False
 
     def seconds_left(self, now: float) -> float | None:
         """When an idle run has to look at the file, None where nobody is waited for."""
-        return max(0.0, self._next_look - now) if self._is_waiting else None
+        return max(0.0, self._next_look - now) if self.is_waiting else None
 
     def keep(self, effect: AwaitReview | TrustFirst) -> LockChanged | None:
-        """Write down what was seen; the lock that holds now, if another run was first.
+        """Write down what was seen; the lock that holds now, if another run was first."""
+        self.is_waiting |= isinstance(effect, AwaitReview)
+        try:
+            return self._kept(effect)
+        except JailError as error:
+            self._tell(f"error: {error.message}")
+            return LockChanged(None) if isinstance(effect, TrustFirst) else None
 
-        JailError if it cannot be written.
-        """
+    def _kept(self, effect: AwaitReview | TrustFirst) -> LockChanged | None:
         if isinstance(effect, AwaitReview):
-            self._is_waiting = True
             self._files.write_pending(effect.seen)
             return None
         first = effect.lock
@@ -114,16 +124,17 @@ class LockKeeping:
         return None if is_ours else LockChanged(holds)
 
     def look(self) -> LockChanged | None:
-        """The lock, if its file was written since; nothing is approved by a damaged one.
-
-        JailError tells why it is damaged, once for each version of it.
-        """
+        """The lock, if its file was written since; a damaged one approves nothing."""
         now = self._clock()
         if now < self._next_look:
             return None
-        self._next_look = now + (WAITING_SECONDS if self._is_waiting else LOOK_SECONDS)
+        self._next_look = now + (WAITING_SECONDS if self.is_waiting else LOOK_SECONDS)
         version = self._files.version()
         if version == self._version:
             return None
         self._version = version
-        return LockChanged(self._files.read())
+        try:
+            return LockChanged(self._files.read())
+        except JailError as error:
+            self._tell(f"error: {error.message}; nothing is approved until it is mended")
+            return LockChanged(None)

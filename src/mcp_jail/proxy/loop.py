@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Callable
+from typing import assert_never
 
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.events import (
@@ -31,7 +32,7 @@ from mcp_jail.core.events import (
 )
 from mcp_jail.core.session import Session
 from mcp_jail.core.wire import MESSAGE_LIMIT
-from mcp_jail.errors import AuditError, JailError
+from mcp_jail.errors import AuditError
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.ladder import Ladder, Step
 from mcp_jail.proxy.lines import HIGH_WATER, LineReader, LineWriter, TooLong
@@ -116,11 +117,22 @@ class Loop:
         """One wake-up."""
         self._watch(signals.fd)
         ready = self._watched.ready(self._timeout())
-        effects = self._look_at_lock()
+        self._take_up(self._lock.look())
         if signals.fd in ready and signals.drain():
             self._is_left = True
             self._ladder.hurry(self._clock())  # unless this is the first signal
             self._stop(Cause.SIGNAL)
+        effects = self._hear(ready)
+        if effects:
+            self._perform(effects)
+        if self._write_by is not None:
+            self._write_held(self._write_by)
+        self._send()
+        if self._ladder.step is not Step.RUNNING:
+            self._ladder.tick(self._clock())
+
+    def _hear(self, ready: dict[int, int]) -> list[Effect]:
+        effects: list[Effect] = []
         if self._from_client.fd in ready:
             effects += self._hear_client(ready[self._from_client.fd])
         if self._server.stdout in ready:
@@ -129,8 +141,9 @@ class Loop:
             self._errors.pass_on(self._server.stderr)
         if self._server.pidfd in ready and self._how is None:
             effects += self._server_ended()
-        self._perform(effects)
-        self._write_held()
+        return effects
+
+    def _send(self) -> None:
         self._to_client.flush()
         if self._ladder.step in _WRITING:
             self._to_server.flush()
@@ -141,7 +154,6 @@ class Loop:
             self._stop(Cause.CLIENT_CLOSED)
         if self._to_server.is_broken:
             self._stop(Cause.SERVER_GONE)
-        self._ladder.tick(self._clock())
 
     # What arrives
 
@@ -227,46 +239,30 @@ class Loop:
             if self._write_by is None:
                 self._write_by = self._clock() + HELD_SECONDS
 
-    def _write_held(self) -> None:
-        """Write what waits, if it has waited long enough and no call took it along."""
-        if self._write_by is None:
-            return
-        is_due = self._recorder.is_full or self._clock() >= self._write_by
+    def _write_held(self, by: float) -> None:
+        """Write what waits, if it has waited long enough."""
+        is_due = self._recorder.is_full or self._clock() >= by
         if is_due and not self._append([]):
             for effect in self._session.handle(AuditFailed()):
                 self._carry_out(effect)
 
     def _carry_out(self, effect: Effect) -> None:
-        match effect:
-            case ToClient(line):
-                self._to_client.put(line)
-            case ToServer(line, is_reply):
-                # A server that asks and does not read its answers gets no more of them.
-                if not (is_reply and self._to_server.pending > HIGH_WATER):
-                    self._to_server.put(line)
-            case Tell(text):
-                self._errors.tell(text)
-            case AwaitReview() | TrustFirst():
-                self._keep(effect)
-            case Record():
-                pass  # written by `_perform`
+        # By class one after the other: half the time of patterns that take an effect apart.
+        if isinstance(effect, ToClient):
+            self._to_client.put(effect.line)
+        elif isinstance(effect, ToServer):
+            # A server that asks and does not read its answers gets no more of them.
+            if not (effect.is_reply and self._to_server.pending > HIGH_WATER):
+                self._to_server.put(effect.line)
+        elif isinstance(effect, Tell):
+            self._errors.tell(effect.text)
+        elif isinstance(effect, AwaitReview | TrustFirst):
+            self._take_up(self._lock.keep(effect))
+        elif not isinstance(effect, Record):  # written by `_perform`
+            assert_never(effect)
 
-    def _look_at_lock(self) -> list[Effect]:
-        """Take up what a person approved meanwhile; a damaged lock approves nothing."""
-        try:
-            changed = self._lock.look()
-        except JailError as error:
-            self._errors.tell(f"error: {error.message}; nothing is approved until it is mended")
-            changed = LockChanged(None)
-        return [] if changed is None else self._session.handle(changed)
-
-    def _keep(self, effect: AwaitReview | TrustFirst) -> None:
-        """Write down what was seen; what cannot be written is not trusted."""
-        try:
-            changed = self._lock.keep(effect)
-        except JailError as error:
-            self._errors.tell(f"error: {error.message}")
-            changed = LockChanged(None) if isinstance(effect, TrustFirst) else None
+    def _take_up(self, changed: LockChanged | None) -> None:
+        """Go on by another lock than before."""
         if changed is not None:
             self._perform(self._session.handle(changed))
 
@@ -303,13 +299,15 @@ class Loop:
         return self._cause is Cause.AUDIT_FAILED and not self._is_left
 
     def _timeout(self) -> int | None:
+        if self._ladder.step is Step.RUNNING and not (
+            self._flush_by or self._write_by or self._lock.is_waiting
+        ):
+            return None
         now = self._clock()
-        flush_by = None if self._explains() else self._flush_by
-        left = [max(0.0, by - now) for by in (flush_by, self._write_by) if by is not None]
-        look = self._lock.seconds_left(now) if self._cause is None else None
-        left += [
-            seconds for seconds in (self._ladder.seconds_left(now), look) if seconds is not None
-        ]
+        times = [None if self._explains() else self._flush_by, self._write_by]
+        left = [max(0.0, by - now) for by in times if by is not None]
+        steps = (self._ladder.seconds_left(now), self._lock.seconds_left(now))
+        left += [seconds for seconds in steps if seconds is not None]
         return int(min(left) * 1000) + 1 if left else None
 
     def _watch(self, signals: int) -> None:
@@ -323,9 +321,8 @@ class Loop:
         self._watched.only({signals: select.POLLIN, **server, **client})
 
     def _wanted_of_server(self) -> dict[int, int]:
-        wanted: dict[int, int] = {}
+        wanted: dict[int, int] = {} if self._how else {self._server.pidfd: select.POLLIN}
         if self._how is None:
-            wanted[self._server.pidfd] = select.POLLIN
             if not self._from_server.at_end and not self._to_client.is_full:
                 wanted[self._server.stdout] = select.POLLIN
             if not self._errors.at_end:

@@ -40,7 +40,9 @@ class Recorder(Protocol):
 
 
 class LockKeeper(Protocol):
-    """The lock file; each act raises JailError where it cannot be read or written."""
+    """The lock file; what cannot be read or written is told, and approves nothing."""
+
+    is_waiting: bool  # something seen waits for a person
 
     def keep(self, effect: AwaitReview | TrustFirst) -> LockChanged | None:
         """Write down what was seen; the lock that holds now, if another run was first."""
