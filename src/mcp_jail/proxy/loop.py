@@ -241,8 +241,7 @@ class Loop:
 
     def _write_held(self, by: float) -> None:
         """Write what waits, if it has waited long enough."""
-        is_due = self._recorder.is_full or self._clock() >= by
-        if is_due and not self._append([]):
+        if (self._recorder.is_full or self._clock() >= by) and not self._append([]):
             for effect in self._session.handle(AuditFailed()):
                 self._carry_out(effect)
 
