@@ -243,10 +243,6 @@ class Catalogue:
         self._seen = msgspec.structs.replace(self._seen, items=items, kinds=kinds)
         if not self._policy.enabled:
             return
-        drifts = locks.drift(self._lock, msgspec.structs.replace(self._seen, kinds=(kind,)))
-        for each in drifts:
-            if each.change is Change.REMOVED and locks.kind_of(each.key) is kind:
-                self._note(each)
         if kind not in self._lock.kinds:
             self._settle(kind, is_new=is_new)
 

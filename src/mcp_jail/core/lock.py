@@ -169,7 +169,8 @@ def drift(approved: Lock | None, seen: Lock) -> tuple[Drift, ...]:
 def approve(approved: Lock | None, seen: Lock, keys: frozenset[str] | None = None) -> Lock:
     """The lock after a person approved some keys of what was seen, or all of it.
 
-    A removed item goes; a pin of the other era stays, since clients of both may be in use.
+    What is no longer listed goes only if it is named: a server may list less to a client that can
+    do less. A pin of the other era stays, since clients of both may be in use.
     """
     old = approved or Lock(name=seen.name)
     items = dict(old.items)
@@ -177,7 +178,8 @@ def approve(approved: Lock | None, seen: Lock, keys: frozenset[str] | None = Non
         if keys is not None and each.key not in keys:
             continue
         if each.seen is None:
-            del items[each.key]
+            if keys is not None:
+                del items[each.key]
         else:
             others = [pin for pin in items.get(each.key, ()) if pin.era != each.seen.era]
             items[each.key] = (*others, each.seen)
