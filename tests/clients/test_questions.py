@@ -20,6 +20,7 @@ from mcp_types import (
     Root,
     TextContent,
 )
+from pydantic import FileUrl
 
 from clients.python_client import talk, text
 from driver import MCP_JAIL, SERVERS, Home
@@ -58,7 +59,7 @@ class Person:
 
     async def rooted(self, _context: Any) -> ListRootsResult:
         self.asked.append("roots")
-        return ListRootsResult(roots=[Root(uri="file:///CANARY")])
+        return ListRootsResult(roots=[Root(uri=FileUrl("file:///CANARY"))])
 
 
 def run(
@@ -146,7 +147,8 @@ def test_progress_of_a_call_arrives(home: Home, mode: str) -> None:
     home.write_policy(ALLOWED, "asking")
     command = [str(MCP_JAIL), "run", "asking", "--", sys.executable, str(SERVERS / "asking.py")]
 
-    async def hear(progress: float, _total: float | None, message: str | None) -> None:
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        assert total == 3
         heard.append((progress, message))
 
     async def steps(client: Client) -> CallToolResult:
