@@ -19,8 +19,9 @@ static const char INITIALIZE[] =
     "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},"
     "\"serverInfo\":{\"name\":\"echo-c\",\"version\":\"1\"}}";
 static const char TOOLS[] =
-    "{\"tools\":[{\"name\":\"echo\",\"description\":\"Give back a text.\",\"inputSchema\":"
-    "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}}]}";
+    "{\"tools\":[{\"name\":\"write_file\",\"description\":\"Write nothing.\",\"inputSchema\":"
+    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},"
+    "\"content\":{\"type\":\"string\"}}}}]}";
 
 static const char NOTE[] =
     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":"

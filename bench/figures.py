@@ -1,130 +1,151 @@
-"""What is measured, each figure over all lanes in one interleaved run; medians of rounds."""
+"""What a message and a start cost, over all lanes in one interleaved run; medians of rounds."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from contextlib import ExitStack
 from statistics import median
 
-from lanes import Lane, Workshop
-from talk import Talk, cpu_seconds, pss_kib, talking
+from lanes import Lane, Server, Workshop
+from talk import Talk, cpu_seconds, pss_kib
 
 MIB = 1 << 20
+CALLS = 100
 Figures = dict[str, dict[str, float]]
 
 # A random order of lanes in each round, the same in every run.
 SHUFFLE = random.Random(1)
 
 
-def latency(workshop: Workshop, lanes: list[Lane], rounds: int, calls: int = 100) -> Figures:
+def latency(workshop: Workshop, rounds: int) -> Figures:
     """p50 and p99 of a small call in us, and processor seconds of 10,000 calls."""
-    server = (workshop.echo, "200")
-    taken: dict[str, list[list[int]]] = {lane.name: [] for lane in lanes}
+    server = workshop.echo_server("echo")
     with ExitStack() as stack:
-        talks = {lane.name: _talk(stack, lane, workshop, *server) for lane in lanes}
-        for talk in talks.values():
-            talk.time_calls(calls)
+        talks = _talks(stack, workshop, server)
         ours = {name: talk.ours(workshop.echo) for name, talk in talks.items()}
         before = {name: cpu_seconds(pids) for name, pids in ours.items()}
-        order = list(talks)
-        for _ in range(rounds):
-            SHUFFLE.shuffle(order)
-            for name in order:
-                taken[name].append(talks[name].time_calls(calls))
+        taken = interleaved(talks, rounds)
         after = {name: cpu_seconds(pids) for name, pids in ours.items()}
-    per_10k = 10_000 / (rounds * calls)
+    per_10k = 10_000 / ((rounds + 1) * CALLS)
     return {
-        "call p50 us": {n: median(median(r) for r in rs) / 1e3 for n, rs in taken.items()},
-        "call p99 us": {n: _p99([t for r in rs for t in r]) / 1e3 for n, rs in taken.items()},
-        "cpu s/10k": {n: (after[n] - before[n]) * per_10k for n in taken},
+        "call p50 us": {name: p50_us(each) for name, each in taken.items()},
+        "call p99 us": {name: p99_us(each) for name, each in taken.items()},
+        "cpu s/10k": {name: (after[name] - before[name]) * per_10k for name in taken},
     }
 
 
-def large(workshop: Workshop, lanes: list[Lane], mib: int, rounds: int) -> Figures:
-    """Milliseconds of a call whose result has so many MiB."""
-    taken: dict[str, list[float]] = {lane.name: [] for lane in lanes}
-    peak: dict[str, float] = {}
+def large(workshop: Workshop, mib: int, rounds: int) -> Figures:
+    """Milliseconds of a call whose result has so many MiB, and the peak of a process of ours."""
+    server = workshop.echo_server(f"echo-{mib}-mib", str(mib * MIB))
     with ExitStack() as stack:
-        server = (workshop.echo, str(mib * MIB))
-        talks = {lane.name: _talk(stack, lane, workshop, *server) for lane in lanes}
-        for _ in range(rounds):
-            for name, talk in talks.items():
-                taken[name].append(talk.time_calls(1)[0] / 1e6)
-                peak[name] = max(peak.get(name, 0), _peak_mb(talk, workshop.echo))
+        talks = _talks(stack, workshop, server)
+        taken = interleaved(talks, rounds, calls=1)
+        peak = {name: _peak_mb(talk, workshop.echo) for name, talk in talks.items()}
     return {
-        f"{mib} MiB ms": {name: median(each) for name, each in taken.items()},
-        f"{mib} MiB peak MB": peak,
+        f"{mib} MiB ms": {name: p50_us(each) / 1e3 for name, each in taken.items()},
+        f"{mib} MiB peak MB": {name: each for name, each in peak.items() if each},
     }
 
 
-def throughput(workshop: Workshop, lanes: list[Lane], rounds: int) -> Figures:
+def throughput(workshop: Workshop, rounds: int) -> Figures:
     """Thousand calls a second with 256 in flight."""
     count, in_flight = 10_240, 256
-    rates: dict[str, list[float]] = {lane.name: [] for lane in lanes}
+    rates: dict[str, list[float]] = {lane.name: [] for lane in workshop.lanes}
     with ExitStack() as stack:
-        talks = {lane.name: _talk(stack, lane, workshop, workshop.echo, "200") for lane in lanes}
-        for _ in range(rounds):
-            for name, talk in talks.items():
-                rates[name].append(count / talk.time_flight(count, in_flight) / 1e3)
+        talks = _talks(stack, workshop, workshop.echo_server("echo-in-flight"))
+        for name in orders(talks, rounds):
+            rates[name].append(count / talks[name].time_flight(count, in_flight) / 1e3)
     return {"256 in flight k/s": {name: median(each) for name, each in rates.items()}}
 
 
-def flood(workshop: Workshop, lanes: list[Lane], rounds: int) -> Figures:
+def flood(workshop: Workshop, rounds: int) -> Figures:
     """Thousand notifications a second, 100,000 at a time, every one counted."""
     count = 100_000
-    rates: dict[str, list[float]] = {lane.name: [] for lane in lanes}
+    rates: dict[str, list[float]] = {lane.name: [] for lane in workshop.lanes}
     with ExitStack() as stack:
-        server = (workshop.echo, "16", str(count))
-        talks = {lane.name: _talk(stack, lane, workshop, *server) for lane in lanes}
-        for _ in range(rounds):
-            for name, talk in talks.items():
-                rates[name].append(count / talk.time_flood(count) / 1e3)
+        server = workshop.echo_server("echo-flood", "16", str(count))
+        talks = _talks(stack, workshop, server)
+        for name in orders(talks, rounds):
+            rates[name].append(count / talks[name].time_flood(count) / 1e3)
     return {"notifications k/s": {name: median(each) for name, each in rates.items()}}
 
 
-def start_up(
-    workshop: Workshop,
-    lanes: list[Lane],
-    rounds: int,
-    server: tuple[str, ...] = (),
-    label: str = "",
-) -> Figures:
+def start_up(workshop: Workshop, rounds: int) -> Figures:
     """Milliseconds from the start of the process to the answer of tools/list."""
-    server = server or (workshop.echo, "200")
-    taken: dict[str, list[float]] = {lane.name: [] for lane in lanes}
-    for _ in range(rounds):
-        for lane in lanes:
-            with talking(lane.command(*server), lane.env, str(workshop.shared / "a")) as talk:
-                taken[lane.name].append(talk.start_ns / 1e6)
-    return {f"start ms{label}": {name: median(each) for name, each in taken.items()}}
+    server = workshop.echo_server("echo")
+    taken = started({lane.name: (lane, server) for lane in workshop.lanes}, workshop, rounds)
+    return {
+        "start ms": {name: median(talk.start_ns / 1e6 for talk in taken[name]) for name in taken}
+    }
 
 
-def memory(workshop: Workshop, lanes: list[Lane]) -> Figures:
+def memory(workshop: Workshop) -> Figures:
     """MB of all processes in between, idle after a few calls."""
     found = {}
-    for lane in lanes:
-        command = lane.command(workshop.echo, "200")
-        with talking(command, lane.env, str(workshop.shared / "a")) as talk:
+    server = workshop.echo_server("echo")
+    for lane in workshop.lanes:
+        with workshop.talking(lane, server) as talk:
             talk.time_calls(20)
-            found[lane.name] = pss_kib(talk.ours(workshop.echo)) / 1024
+            if ours := talk.ours(workshop.echo):
+                found[lane.name] = pss_kib(ours) / 1024
     return {"idle PSS MB": found}
 
 
-def _talk(stack: ExitStack, lane: Lane, workshop: Workshop, *server: str) -> Talk:
-    path = str(workshop.shared / "some" / "file.txt")
-    return stack.enter_context(talking(lane.command(*server), lane.env, path))
+def interleaved(
+    talks: dict[str, Talk], rounds: int, calls: int = CALLS
+) -> dict[str, list[list[int]]]:
+    """Nanoseconds of calls, by talk and round, after a round that only warms up."""
+    taken: dict[str, list[list[int]]] = {name: [] for name in talks}
+    for talk in talks.values():
+        talk.try_call()
+        talk.time_calls(calls)
+    for name in orders(talks, rounds):
+        taken[name].append(talks[name].time_calls(calls))
+    return taken
 
 
-def _p99(values: list[int]) -> float:
-    return sorted(values)[int(len(values) * 0.99)]
+def started(
+    ways: dict[str, tuple[Lane, Server]], workshop: Workshop, rounds: int
+) -> dict[str, list[Talk]]:
+    """Talks that were opened and closed again, by way, for the nanoseconds they note."""
+    taken: dict[str, list[Talk]] = {name: [] for name in ways}
+    for name in orders(ways, rounds):
+        with workshop.talking(*ways[name]) as talk:
+            taken[name].append(talk)
+    return taken
+
+
+def p50_us(rounds: list[list[int]]) -> float:
+    """The median of the rounds' medians, in us."""
+    return median(median(each) for each in rounds) / 1e3
+
+
+def orders(names: Iterable[str], rounds: int) -> Iterable[str]:
+    """All names once a round, each round in an order of its own."""
+    order = list(names)
+    for _ in range(rounds):
+        SHUFFLE.shuffle(order)
+        yield from order
+
+
+def p99_us(rounds: list[list[int]]) -> float:
+    """What one call of a hundred takes or more, of all calls together, in us."""
+    values = sorted(value for each in rounds for value in each)
+    return values[int(len(values) * 0.99)] / 1e3
+
+
+def _talks(stack: ExitStack, workshop: Workshop, server: Server) -> dict[str, Talk]:
+    return {
+        lane.name: stack.enter_context(workshop.talking(lane, server)) for lane in workshop.lanes
+    }
 
 
 def _peak_mb(talk: Talk, server: str) -> float:
-    """The highest resident size of any one process in between so far."""
+    """The highest resident size of any one process in between; 0 where there is none."""
     peak = 0
     for pid in talk.ours(server):
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-            peak = max(
-                peak, *(int(line.split()[1]) for line in file if line.startswith("VmHWM:")), 0
-            )
+            sizes = (int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
+            peak = max(peak, *sizes, 0)
     return peak / 1024
