@@ -20,6 +20,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import figures
+import real_servers
 from figures import Figures
 from lanes import Workshop, installed
 from protections import not_landed, what_was_off
@@ -54,18 +55,19 @@ def main() -> int:
 def measured(workshop: Workshop, size: Size, *, is_quick: bool) -> Report:
     """All figures, and what they do not hold."""
     load = os.getloadavg()[0]
+    real = real_servers.find(workshop)
     return Report(
-        figures=measure(workshop, size),
+        figures=measure(workshop, size, real),
         sizes={},
         load=load,
         is_quick=is_quick,
         not_landed=not_landed(workshop),
-        left_out=[],
+        left_out=real.left_out,
         has_lock=workshop.has_lock,
     )
 
 
-def measure(workshop: Workshop, size: Size) -> Figures:
+def measure(workshop: Workshop, size: Size, real: real_servers.Real) -> Figures:
     """All figures, one after the other; each is said on stderr as it begins."""
     rounds, few, starts = size.rounds, size.few, size.starts
     steps: dict[str, Callable[[], Figures]] = {
@@ -76,6 +78,7 @@ def measure(workshop: Workshop, size: Size) -> Figures:
         "notifications": lambda: figures.flood(workshop, few),
         "starts": lambda: figures.start_up(workshop, starts),
         "memory": lambda: figures.memory(workshop),
+        "real servers": lambda: real_servers.measure(workshop, real, rounds, few),
     }
     found: Figures = {}
     for number, (what, step) in enumerate(steps.items(), 1):

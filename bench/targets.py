@@ -33,6 +33,8 @@ TARGETS = (
     Target("notifications k/s", 0.35, "direct", at_least=True),
     Target("start ms", 120, "+direct"),
     Target("idle PSS MB", 30),
+    Target("node initialize ms", 60, "+direct"),
+    Target("node tools/list ms", 60, "+direct"),
 )
 
 

@@ -31,6 +31,8 @@ def test_a_figure_is_held_against(against: str, by_lane: dict[str, float], value
         ("256 in flight k/s", {"mcp-jail": 40.0}, True),
         ("256 in flight k/s", {"mcp-jail": 39.9}, False),
         ("notifications k/s", {"direct": 1000.0, "mcp-jail": 349.0}, False),
+        ("node initialize ms", {"direct": 200.0, "npx -y bare": 900.0, "mcp-jail": 260.0}, True),
+        ("node initialize ms", {"direct": 200.0, "npx -y bare": 900.0, "mcp-jail": 260.5}, False),
     ],
 )
 def test_a_target_is_met_or_missed(figure: str, by_lane: dict[str, float], met: bool) -> None:
