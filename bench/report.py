@@ -75,8 +75,10 @@ def _verdict(row: dict[str, Any]) -> str:
 
 
 def _notes(report: Report) -> str:
+    jails, entries = report.sizes["jails"], report.sizes["entries"]
     lock = ", lock" if report.has_lock else ""
     notes = [f"jail, policy ({RULES} rules, paths){lock} and audit on"]
+    notes.append(f"{jails} jails at once; log --verify on {entries:,} entries")
     if report.is_quick:
         notes.append("a quick run: a look, no figure")
     if report.load >= BUSY:

@@ -19,7 +19,9 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import audits
 import figures
+import growth
 import real_servers
 from figures import Figures
 from lanes import Workshop, installed
@@ -28,15 +30,17 @@ from report import Report, table, to_json
 
 
 class Size(NamedTuple):
-    """How much is done: rounds of calls, rounds of what takes long, starts."""
+    """How much is done: rounds of calls, rounds of what takes long, starts, jails, entries."""
 
     rounds: int
     few: int
     starts: int
+    jails: int
+    entries: int
 
 
-FULL = Size(rounds=40, few=8, starts=16)
-QUICK = Size(rounds=4, few=2, starts=2)
+FULL = Size(rounds=40, few=8, starts=16, jails=50, entries=1_000_000)
+QUICK = Size(rounds=4, few=2, starts=2, jails=4, entries=20_000)
 
 
 def main() -> int:
@@ -58,7 +62,7 @@ def measured(workshop: Workshop, size: Size, *, is_quick: bool) -> Report:
     real = real_servers.find(workshop)
     return Report(
         figures=measure(workshop, size, real),
-        sizes={},
+        sizes={"jails": size.jails, "entries": size.entries},
         load=load,
         is_quick=is_quick,
         not_landed=not_landed(workshop),
@@ -79,6 +83,10 @@ def measure(workshop: Workshop, size: Size, real: real_servers.Real) -> Figures:
         "starts": lambda: figures.start_up(workshop, starts),
         "memory": lambda: figures.memory(workshop),
         "real servers": lambda: real_servers.measure(workshop, real, rounds, few),
+        "a long audit": lambda: audits.write_and_verify(workshop, size.entries, 2),
+        "many jails": lambda: growth.by_jails(workshop, size.jails, rounds),
+        "many rules": lambda: growth.by_rules(workshop, rounds, starts),
+        "calls after a long audit": lambda: growth.by_audit(workshop, size.entries, rounds, starts),
     }
     found: Figures = {}
     for number, (what, step) in enumerate(steps.items(), 1):

@@ -35,6 +35,14 @@ TARGETS = (
     Target("idle PSS MB", 30),
     Target("node initialize ms", 60, "+direct"),
     Target("node tools/list ms", 60, "+direct"),
+    Target("all jails PSS MB", 700),
+    Target("call p50 us by rules", FLAT, SMALLEST),
+    Target("start ms by rules", FLAT, SMALLEST),
+    Target("call p50 us by audit", FLAT, SMALLEST),
+    Target("start ms by audit", FLAT, SMALLEST),
+    Target("call p50 us by jails", FLAT, SMALLEST),
+    Target("log --verify s", 5),
+    Target("log --verify MB", 100),
 )
 
 

@@ -6,12 +6,13 @@ import msgspec
 import pytest
 import yaml
 
+from growth import RULES as GROWTH
 from mcp_jail.config import load
 from mcp_jail.core.policy import LockFirst, LockPolicy, ToolRule, Verdict
 from policies import LOCK, RULES, policy_text
 
 
-@pytest.mark.parametrize("rules", [RULES, 10, 1_000])
+@pytest.mark.parametrize("rules", [RULES, *GROWTH])
 def test_a_policy_has_as_many_rules_as_it_is_called_after(rules: int) -> None:
     text = policy_text("a", tool="t", constraints="{path: {under: [~/p]}}", rules=rules)
     tools = load(text, "a.yaml").policy.tools

@@ -33,6 +33,12 @@ def test_a_figure_is_held_against(against: str, by_lane: dict[str, float], value
         ("notifications k/s", {"direct": 1000.0, "mcp-jail": 349.0}, False),
         ("node initialize ms", {"direct": 200.0, "npx -y bare": 900.0, "mcp-jail": 260.0}, True),
         ("node initialize ms", {"direct": 200.0, "npx -y bare": 900.0, "mcp-jail": 260.5}, False),
+        ("all jails PSS MB", {"mcp-jail": 700.0}, True),
+        ("all jails PSS MB", {"mcp-jail": 700.1}, False),
+        ("call p50 us by rules", {"10": 100.0, "100": 121.0, "1,000": 90.0}, False),
+        ("call p50 us by audit", {"0": 100.0, "1,000,000": 119.0}, True),
+        ("log --verify s", {"mcp-jail": 5.1}, False),
+        ("log --verify MB", {"mcp-jail": 99.0}, True),
     ],
 )
 def test_a_target_is_met_or_missed(figure: str, by_lane: dict[str, float], met: bool) -> None:
