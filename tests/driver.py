@@ -208,13 +208,22 @@ def started(
     words = [str(MCP_JAIL), *arguments]
     if limit_files is not None:
         words = ["prlimit", f"--fsize={limit_files}", *words]
+    with running(words, home.environ() if env is None else env, cwd or home.path, era) as client:
+        yield client
+
+
+@contextmanager
+def running(
+    words: list[str], env: dict[str, str], cwd: Path, era: str = "legacy"
+) -> Iterator[Client]:
+    """Any command as a client starts it; killed at the end if it still runs."""
     process = subprocess.Popen(
         words,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=home.environ() if env is None else env,
-        cwd=cwd or home.path,
+        env=env,
+        cwd=cwd,
         start_new_session=True,
     )
     try:
