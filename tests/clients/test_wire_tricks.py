@@ -110,6 +110,15 @@ def test_without_mcp_jail_11_mib_end_the_session_of_a_typescript_client(
     assert heard.after != "honest"
 
 
+@pytest.mark.usefixtures("npm_tree")
+@pytest.mark.parametrize("client", sorted(TYPESCRIPT))
+def test_an_answer_too_large_for_a_client_does_not_end_its_session(
+    rogue: Rogue, wary: Wary, client: str
+) -> None:
+    heard = hear(client, *rogue.through(wary), ["11 MiB"])["11 MiB"]
+    assert heard.after == "honest", heard
+
+
 class Peer:
     """A real server with a tool that writes a file, spoken to by hand."""
 
