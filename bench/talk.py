@@ -20,7 +20,7 @@ PATIENCE = 60.0
 
 _INITIALIZE = (
     b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
-    b'"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}\n'
+    b'"capabilities":{},"clientInfo":{"name":"mcp","version":"1"}}}\n'
 )
 _INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 _LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n'

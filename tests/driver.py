@@ -24,7 +24,13 @@ PATIENCE: Final = 30.0
 
 VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
-MODERN: Final = {VERSION: "2026-07-28", CAPABILITIES: {}}
+# The name of the Python SDK's client, which takes lines of any length.
+INFO: Final = {"name": "mcp", "version": "1"}
+MODERN: Final = {
+    VERSION: "2026-07-28",
+    CAPABILITIES: {},
+    "io.modelcontextprotocol/clientInfo": INFO,
+}
 ERAS: Final = ("legacy", "modern")
 
 
@@ -133,9 +139,8 @@ class Client:
         """The opening of this client's era."""
         if self.era == "modern":
             return self.request("server/discover")
-        info = {"name": "test", "version": "1"}
         answer = self.request(
-            "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=info
+            "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=INFO
         )
         self.send(method="notifications/initialized")
         return answer

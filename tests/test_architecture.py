@@ -140,7 +140,9 @@ FORBIDDEN_WORDS: Final = {
     "an index in a lock": ("--index" + "-url", "--find" + "-links "),
 }
 # Made by tools or not text; `requirements` and the npm lock are looked at, this file is too.
-NOT_OURS: Final = re.compile(r"(^|/)(\.[a-z_]+|node_modules|__pycache__|build|dist)/|\.pyc$|\.png$")
+NOT_OURS: Final = re.compile(
+    r"^\.git$|(^|/)(\.[a-z_]+|node_modules|__pycache__|build|dist)/|\.pyc$|\.png$"
+)
 
 
 def own_files() -> Iterator[Path]:

@@ -7,11 +7,19 @@ nobody knows is left out of both.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from mcp_jail.core import mcp
 from mcp_jail.core.mcp import Era
 from mcp_jail.core.policy import Policy, Roots, Verdict
+from mcp_jail.core.wire import MESSAGE_LIMIT
+
+# Bytes of a line that every client takes. The TypeScript SDK, which most hosts are made of, closes
+# the session once more than 10 MiB wait to be read.
+CLIENT_LIMIT: Final = 10 * 1024 * 1024 - 64 * 1024
+
+# Clients by the name they give themselves that take a line of any length: the Python SDK's.
+_READS_ANY: Final = frozenset({"mcp"})
 
 # The members of the answer to an opening request that are passed on.
 _OPENING_PASSED = frozenset(
@@ -48,11 +56,13 @@ class Opening:
         self.is_legacy = False  # and answered
         self.has_tasks = False  # the server takes a tool's call as a task (2025-11-25)
         self.capabilities: dict[str, Any] = {}
+        self._client = ""
 
     def opened(self, params: dict[str, Any]) -> None:
         """The client has sent `initialize`."""
         self.is_asked = True
         self.capabilities = _object(params.get("capabilities"))
+        self._client = _name_of(params.get("clientInfo"))
 
     def version_of(self, params: dict[str, Any]) -> str:
         """The protocol version a client speaks, as far as it said."""
@@ -65,6 +75,12 @@ class Opening:
         if era is Era.LEGACY:
             return self.capabilities
         return _object(_object(params.get("_meta")).get(mcp.CLIENT_CAPABILITIES_KEY))
+
+    def line_limit(self, era: Era, params: dict[str, Any]) -> int:
+        """The bytes of an answer to this request that its client takes."""
+        meta = _object(params.get("_meta"))
+        name = self._client if era is Era.LEGACY else _name_of(meta.get(mcp.CLIENT_INFO_KEY))
+        return MESSAGE_LIMIT if name in _READS_ANY else CLIENT_LIMIT
 
     def told_to_server(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The params of a client's request, cut to the members and offers that are passed on."""
@@ -129,6 +145,11 @@ def _switched_on(said: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """The members of these names that are objects, each empty: nothing is defined in them."""
     members = _object(said)
     return {name: {} for name in names if type(members.get(name)) is dict}
+
+
+def _name_of(info: Any) -> str:
+    name = _object(info).get("name")
+    return name if type(name) is str else ""
 
 
 def _object(value: Any) -> dict[str, Any]:

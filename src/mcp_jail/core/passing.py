@@ -31,10 +31,14 @@ class Passing:
             return [*self.not_passed(waiting, reply.reason), *self.news()]
         if waiting.client_id is None:
             return self.ended_ours(waiting)
+        line = wire.render_result(waiting.client_id, reply.result)
+        limit = self._state.opening.line_limit(waiting.era, waiting.params)
+        if len(line) > limit:
+            reason = f"it has {len(line)} bytes; this client takes {limit}"
+            return [*self.news(), *self.give_up(waiting, reason, mcp.TOO_LARGE)]
         self._state.in_flight.end(waiting)
         if waiting.method == "initialize":
             self._state.opening.is_legacy = True
-        line = wire.render_result(waiting.client_id, reply.result)
         effects: list[Effect] = [ToClient(line), *self.news()]
         for reason in reply.violations:
             effects += self._state.tally.violation("server", reason)

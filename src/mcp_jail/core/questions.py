@@ -15,7 +15,6 @@ import msgspec
 from mcp_jail.core import decide, elicitation, mcp, sampling
 from mcp_jail.core.policy import Roots, Verdict
 from mcp_jail.core.rulebook import Rulebook
-from mcp_jail.core.tally import quoted
 
 SAMPLING: Final = "sampling/createMessage"
 ELICITATION: Final = "elicitation/create"
@@ -52,7 +51,8 @@ def judge(
     """
     key = {SAMPLING: "sampling", ELICITATION: "elicitation"}.get(method)
     if key is None:
-        return _refused(method, "tools", f"a question nobody knows: {quoted(method)}", book)
+        # The server's own words stay out of ours: `method` goes to the audit only.
+        return _refused(method, "tools", "a question nobody knows", book)
     verdict = book.policy.sampling if method == SAMPLING else book.policy.elicitation
     if verdict is not Verdict.ALLOW:
         reason = decide.ASK_MEANS if verdict is Verdict.ASK else "not allowed by the policy"
@@ -103,7 +103,7 @@ def _passed_elicitation(params: dict[str, Any]) -> dict[str, Any] | str:
         return "a question as a task is not passed on"
     mode = params.get("mode", "form")
     if mode not in {"form", "url"}:
-        return f"a mode nobody knows: {quoted(str(mode))}"
+        return "a mode nobody knows"
     check = elicitation.fault_of_form if mode == "form" else elicitation.fault_of_url
     fault = check(params)
     if fault is not None:
