@@ -1,6 +1,6 @@
 # make demo    what mcp-jail is for, in seconds; needs no Node.js
 # make test    everything the tests need, then the tests; works on a fresh machine
-# make clients whole MCP clients, which more tests then run against; 800 MB
+# make clients whole MCP clients and the conformance suites, for more tests to run; 850 MB
 # make check   format, lint, layers, types, architecture: fast, needs no jail
 # make format  put the code into shape
 # make clean   remove what was made here
@@ -32,6 +32,7 @@ needs:
 
 clients:
 	scripts/make-node-tree tests/node/applications
+	scripts/make-node-tree tests/node/conformance
 
 format: venv
 	$(BIN)/ruff format
@@ -53,5 +54,6 @@ architecture: venv
 	$(BIN)/pytest -p no:xdist tests/test_architecture.py
 
 clean:
-	rm -rf $(VENV) .servers tests/node/node_modules tests/node/applications/node_modules build dist \
+	rm -rf $(VENV) .servers tests/node/node_modules tests/node/applications/node_modules \
+		tests/node/conformance/node_modules build dist \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -22,6 +22,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 SERVERS: Final = ROOT / "tests" / "servers"
 NPM_TREE: Final = ROOT / "tests" / "node" / "node_modules"
 APPLICATIONS: Final = ROOT / "tests" / "node" / "applications" / "node_modules"
+CONFORMANCE: Final = ROOT / "tests" / "node" / "conformance" / "node_modules"
 PYTHON_SERVERS: Final = ROOT / ".servers"
 REQUIRED: Final = os.environ.get("MCP_JAIL_REQUIRE") == "1"
 
@@ -34,6 +35,7 @@ settings.load_profile("long" if EXAMPLES else "usual")
 TREES: Final = {
     "npm_tree": (NPM_TREE, "run npm servers (install Node.js, then `make test`)"),
     "applications": (APPLICATIONS, "run whole clients (`make clients`)"),
+    "conformance_suites": (CONFORMANCE, "run the conformance suites (`make clients`)"),
 }
 LEFT_OUT: Final = {
     fixture: what for fixture, (tree, what) in TREES.items() if not REQUIRED and not tree.is_dir()
@@ -87,6 +89,13 @@ def applications() -> Path:
     """Where whole clients and the Node.js for them are installed."""
     assert APPLICATIONS.is_dir(), "tests/node/applications/node_modules is missing: make clients"
     return APPLICATIONS
+
+
+@pytest.fixture
+def conformance_suites() -> Path:
+    """Where the public conformance suites are installed; their Node.js is in `applications`."""
+    assert CONFORMANCE.is_dir(), "tests/node/conformance/node_modules is missing: make clients"
+    return CONFORMANCE
 
 
 @pytest.fixture
