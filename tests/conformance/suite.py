@@ -35,6 +35,9 @@ filesystem: {{read_only: [{HERE}]}}
 tools: {{default: allow}}
 resources: {{default: allow}}
 prompts: {{default: allow}}
+sampling: allow
+elicitation: allow
+lock: {{first: trust}}
 """
 
 # The newest revision that opens with a handshake; the next one needs none.
