@@ -31,9 +31,15 @@ FULL = {
                     "type": "tool_result",
                     "toolUseId": "u1",
                     "content": [
-                        TEXT,
-                        IMAGE,
-                        {"type": "resource", "resource": {"uri": "a:b", "text": "x"}},
+                        TEXT | {"_meta": {}},
+                        IMAGE | {"annotations": {}, "_meta": {}},
+                        {"type": "audio", "data": "", "mimeType": "audio/wav"},
+                        {
+                            "type": "resource",
+                            "resource": {"uri": "a:b", "text": "x"},
+                            "annotations": {},
+                            "_meta": {},
+                        },
                         {
                             "type": "resource",
                             "resource": {"uri": "a:b", "blob": "", "mimeType": "x/y", "_meta": {}},
@@ -41,6 +47,7 @@ FULL = {
                     ],
                     "structuredContent": [1],
                     "isError": False,
+                    "_meta": {},
                 }
             ],
             "_meta": {},
@@ -169,7 +176,7 @@ def test_other_metadata_is_kept(name: str) -> None:
         (asked({"text": "hi"}), "content of the kind null"),
         (asked({"type": "resource_link", "uri": "file:///x"}), "the kind 'resource_link'"),
         (asked({"type": "resource", "resource": {}}), "the kind 'resource'"),
-        (asked({"type": "Text", "text": "hi"}), "the kind 'Text'"),
+        (asked({"type": "Text", "text": "hi"}), "content of the kind 'Text' is not passed on"),
         (asked({"type": ["text"]}), 'the kind ["text"]'),
         (asked({"type": "text"}), "text has no text"),
         (asked({"type": "text", "text": 1}), "text is no text"),
@@ -277,6 +284,7 @@ def test_what_is_not_of_the_protocols_shape_is_refused(params: dict[str, Any], t
         asked(tools=[TOOL | {"name": str(n)} for n in range(sampling.TOOLS_LIMIT)]),
         asked(stopSequences=["x"] * sampling.STOPS_LIMIT),
         asked(toolChoice={}, tools=[]),
+        asked(toolChoice={"mode": "none"}),
     ],
 )
 def test_what_is_just_within_the_limits_is_passed_on(params: dict[str, Any]) -> None:

@@ -94,9 +94,9 @@ def _without(
 
 
 def _message_in_place(message: Any, told: str) -> dict[str, Any]:
-    role = message.get("role") if type(message) is dict else None
-    shown = role if role in ("user", "assistant") else "user"
-    return {"role": shown, "content": {"type": "text", "text": told}}
+    is_reply = type(message) is dict and message.get("role") == "assistant"
+    role = "assistant" if is_reply else "user"
+    return {"role": role, "content": {"type": "text", "text": told}}
 
 
 def _fault_of_message(message: Any, is_denied: IsDenied) -> str | None:
@@ -159,15 +159,13 @@ def _fault_of_icons(link: dict[str, Any]) -> str | None:
 # Browsers cut white space and control at the ends of a URL and tabs and line ends anywhere in it
 # (WHATWG URL, 4.4); others cut more. Cutting too much only refuses.
 _CUT = re.compile(r"[\s\x00-\x20\x7f-\xa0]+")
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 
 
 def _schemes(uri: str) -> set[str]:
-    """Every scheme that a program may find in a URI, in lower case."""
+    """What a program may take for the scheme of a URI, in lower case."""
     found = set()
     for form in (uri, *readings_of_uri(uri)):
         head, colon, _ = form.partition(":")
-        scheme = _CUT.sub("", stripped(head)).lower()
-        if colon and _SCHEME.fullmatch(scheme):
-            found.add(scheme)
+        if colon:
+            found.add(_CUT.sub("", stripped(head)).lower())
     return found
