@@ -294,6 +294,19 @@ def test_any_other_url_is_refused(url: Any, told: str) -> None:
     assert any(part in fault for part in told.split("|"))
 
 
+@pytest.mark.parametrize(
+    "name",
+    """
+    localhost localdomain local internal intranet lan home corp private test invalid onion arpa
+    nip.io sslip.io xip.io localtest.me lvh.me traefik.me
+    """.split(),
+)
+def test_no_name_that_is_near_is_a_url_to_open(name: str) -> None:
+    assert fault_of_url(link(f"https://{name}/")) is not None
+    assert fault_of_url(link(f"https://a.b.{name}:444/")) is not None
+    assert fault_of_url(link(f"https://a{name}.com/")) is None
+
+
 def test_a_url_of_the_longest_kind_is_passed_on() -> None:
     assert fault_of_url(link("https://example.com/" + "x" * 2_028)) is None
 

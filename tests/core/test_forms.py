@@ -27,7 +27,13 @@ FIELDS: dict[str, dict[str, Any]] = {
         for form in ("email", "uri", "date", "date-time")
     },
     "number": {"type": "number", "minimum": 0, "maximum": 1.5, "default": 0.5},
-    "integer": {"type": "integer", "exclusiveMinimum": 0, "multipleOf": 2, "default": 4},
+    "integer": {
+        "type": "integer",
+        "exclusiveMinimum": 0,
+        "exclusiveMaximum": 9,
+        "multipleOf": 2,
+        "default": 4,
+    },
     "yes or no": {"type": "boolean", "default": False},
     "no default": {"type": "boolean", "default": None},
     "enum": {"type": "string", "enum": ["a", "b"], "default": "b"},
@@ -104,7 +110,10 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "a hidden description": ({"type": "boolean", "description": "\x1b[8m"}, "hidden characters"),
     "a format that hides": ({"type": "string", "format": "password"}, "the format 'password'"),
     "a format that is no text": ({"type": "string", "format": ["date"]}, "the format"),
-    "a length below nothing": ({"type": "string", "minLength": -1}, "minLength of"),
+    "a length below nothing": (
+        {"type": "string", "minLength": -1},
+        "minLength of the field 'f' is no count",
+    ),
     "a length that is true": ({"type": "string", "maxLength": True}, "maxLength of"),
     "a length with a part": ({"type": "string", "maxLength": 1.5}, "maxLength of"),
     "a bad number of items": (
@@ -123,7 +132,10 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "a bound that is true": ({"type": "integer", "maximum": True}, "maximum of"),
     "a pattern that is no text": ({"type": "string", "pattern": 1}, "the pattern of"),
     "a long pattern": ({"type": "string", "pattern": "a" * 201}, "is too long"),
-    "a pattern that never ends": ({"type": "string", "pattern": "^(a+)+$"}, "may take too long"),
+    "a pattern that never ends": (
+        {"type": "string", "pattern": "^(a+)+$"},
+        "the pattern of the field 'f' may take too long",
+    ),
     "a pattern of many repeats": ({"type": "string", "pattern": ".*.*.*.*x"}, "may take too long"),
     "a pattern of many counts": ({"type": "string", "pattern": "a{9}" * 4}, "may take too long"),
     "a default of another kind": ({"type": "string", "default": 1}, "the default of"),

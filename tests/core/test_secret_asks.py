@@ -24,6 +24,26 @@ NAMES = """
     パスワード pass-wo-rd pAsSwOrD 비밀번호 wachtwoord senha hasło connection_string
 """.split()
 
+WORDS = """
+    secret pwd pw cvv cvc cvv2 cvc2 ssn otp totp hotp mfa 2fa tfa cookie jwt bearer mnemonic senha
+    hasło haslo şifre sifre kodeord adgangskode heslo salasana password passwd passphrase passcode
+    passkey passwort kennwort contraseña contrasena motdepasse wachtwoord lösenord losenord пароль
+    密码 密碼 口令 パスワード 暗証 비밀번호 credential apikey privatekey secretkey accesskey
+    accesstoken authtoken refreshtoken bearertoken clientsecret seedphrase cardnumber creditcard
+    token
+""".split()
+
+PHRASES = """
+    pass word, pass phrase, pass code, pass key, mot de passe, kata sandi, api key, access key,
+    private key, ssh key, signing key, encryption key, decryption key, master key, recovery key,
+    account key, seed phrase, seed word, wallet seed, recovery phrase, recovery word, recovery code,
+    backup code, security code, security answer, login code, verification code, auth code,
+    authentication code, authenticator code, sms code, digit code, code we sent, code sent,
+    one time code, one time pin, two factor code, 2 factor code, 2 fa, factor authentication,
+    card number, credit card, debit card, social security, connection string, card verification,
+    pin code, pin number
+""".replace("\n", " ").strip()
+
 HARMLESS = """
     spinner tokenizer_count tokenizer maxTokens max_tokens token_limit tokenCount tokens_per_minute
     opinion pinned pin_version pinMessage secretary compass compassion passenger bypass_words
@@ -37,6 +57,36 @@ HARMLESS = """
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_that_asks_for_a_secret_is_told(name: str) -> None:
     assert secret_in_name(name)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_each_word_for_a_secret_is_told_in_a_text(word: str) -> None:
+    assert secret_in_text(f"Your {word}!") is not None
+    assert secret_in_text(f"Your {word.upper()}!") is not None
+    assert secret_in_text(f"Your ({word})") is not None
+
+
+@pytest.mark.parametrize("phrase", [" ".join(each.split()) for each in PHRASES.split(",")])
+def test_each_phrase_for_a_secret_is_told_in_a_text(phrase: str) -> None:
+    assert secret_in_text(f"my {phrase}, please") == phrase
+    assert secret_in_text(phrase.title()) == phrase
+    assert secret_in_text(phrase.replace(" ", "-")) == phrase
+
+
+@pytest.mark.parametrize(
+    "word",
+    "max maximum min minimum count number num total limit budget size used usage per".split(),
+)
+def test_tokens_that_are_counted_are_none_to_keep(word: str) -> None:
+    assert secret_in_name(f"{word}_tokens") is None
+    assert secret_in_name(f"{word}Tokens") is None
+    assert secret_in_name(f"tokens_{word}") is None
+
+
+def test_a_short_word_at_the_end_of_a_name_is_told() -> None:
+    assert secret_in_name("card_pin") == "pin"
+    assert secret_in_name("db_pass") == "pass"
+    assert secret_in_text("db_pass") is None
 
 
 @pytest.mark.parametrize("name", ["", "_", *HARMLESS])

@@ -72,11 +72,10 @@ def fault_of_value(what: str, field: dict[str, Any], value: Any) -> str | None:
         case Kind.BOOLEAN:
             fits = type(value) is bool
         case Kind.CHOICE:
-            fits = type(value) is str and value in _choices(field)
+            fits = value in _choices(field)
         case Kind.CHOICES:
-            fits = type(value) is list and all(
-                type(item) is str and item in _choices(field["items"]) for item in value
-            )
+            known = _choices(field["items"])
+            fits = type(value) is list and all(item in known for item in value)
         case None:
             fits = False
         case kind:
@@ -193,20 +192,21 @@ _ITEMS = frozenset({"type", "enum", "enumNames", "oneOf", "anyOf"})
 
 def _fault_of_choices(what: str, field: dict[str, Any]) -> str | None:
     written = [key for key in ("enum", "oneOf", "anyOf") if key in field]
-    if len(written) != 1 or type(field[written[0]]) is not list:
+    choices = field[written[0]] if len(written) == 1 else None
+    if type(choices) is not list:
         return f"{what} needs one list of choices"
-    if not 0 < len(field[written[0]]) <= CHOICES_LIMIT:
+    if not 0 < len(choices) <= CHOICES_LIMIT:
         return f"{what} has no choices or more than {CHOICES_LIMIT}"
     shown: list[Any] = []
-    for choice in field[written[0]]:
-        if written[0] == "enum":
+    for choice in choices:
+        if "enum" in field:
             shown.append(choice)
         elif type(choice) is dict and choice.keys() == {"const", "title"}:
             shown += (choice["const"], choice["title"])
         else:
             return f"{what} has a choice that is not a const with its title"
     names = field.get("enumNames", [])
-    if type(names) is not list or len(names) > len(field[written[0]]):
+    if type(names) is not list or len(names) > len(choices):
         return f"enumNames of {what} is not one name for each choice"
     for text in (*shown, *names):
         fault = fault_of_shown(f"a choice of {what}", text, CHOICE_LIMIT)

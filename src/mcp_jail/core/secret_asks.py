@@ -48,20 +48,10 @@ _WORDS = frozenset(
 _INSIDE = (
     *("password", "passwd", "passphrase", "passcode", "passkey", "passwort", "kennwort"),
     *("contraseña", "contrasena", "motdepasse", "wachtwoord", "lösenord", "losenord"),
-    *(
-        "пароль",
-        "पासवर्ड",
-        "密码",
-        "密碼",
-        "口令",
-        "パスワード",
-        "暗証",
-        "비밀번호",
-        "credential",
-        "apikey",
-    ),
-    *("privatekey", "secretkey", "accesskey", "accesstoken", "authtoken", "refreshtoken"),
-    *("bearertoken", "clientsecret", "seedphrase", "cardnumber", "creditcard"),
+    *("пароль", "密码", "密碼", "口令", "パスワード", "暗証", "비밀번호"),
+    *("credential", "apikey", "privatekey", "secretkey", "accesskey", "accesstoken"),
+    *("authtoken", "refreshtoken", "bearertoken", "clientsecret", "seedphrase"),
+    *("cardnumber", "creditcard"),
 )
 
 _WRITTEN_APART = (
@@ -71,16 +61,8 @@ _WRITTEN_APART = (
     *("seed phrase", "seed word", "wallet seed", "recovery phrase", "recovery word"),
     *("recovery code", "backup code", "security code", "security answer", "login code"),
     *("verification code", "auth code", "authentication code", "authenticator code"),
-    *(
-        "sms code",
-        "digit code",
-        "code we sent",
-        "code sent",
-        "one time code",
-        "one time pin",
-        "two factor code",
-        "2 factor code",
-    ),
+    *("sms code", "digit code", "code we sent", "code sent", "one time code", "one time pin"),
+    *("two factor code", "2 factor code"),
     *("2 fa", "factor authentication", "card number", "credit card", "debit card"),
     *("social security", "connection string", "card verification", "pin code", "pin number"),
 )
