@@ -147,8 +147,7 @@ class Calls:
             if isinstance(taken, str):
                 return self._malformed(request, BadLine(taken, mcp.INVALID_PARAMS, request.id))
             retry = taken
-        if request.method == "resources/subscribe":
-            self._state.note_subscribed(subject.name)
+        self._state.note_subscribed(request.method, subject.name)
         ours = self._state.in_flight.fresh_id()
         sent = self._forwarding.forward(
             request,

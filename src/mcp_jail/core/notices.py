@@ -42,6 +42,9 @@ _SWITCHES: Final = {
     "notifications/resources/list_changed": "resourcesListChanged",
 }
 
+# The members of a subscription that name what it is for; tasks are an extension's.
+_NAMING: Final = frozenset({"resourceSubscriptions", "taskIds"})
+
 
 class Notices:
     """Holds the notifications of one run's server against what it may notify of."""
@@ -93,7 +96,8 @@ class Notices:
         return self._dropped("progress on a request that asked for none")
 
     def _log(self, message: Notification) -> list[Effect]:
-        if message.params.get("level") not in _LEVELS:
+        level = message.params.get("level")
+        if type(level) is not str or level not in _LEVELS:
             return self._dropped("a log message of no level")
         if not self._state.opening.is_legacy and not self._wants_logs():
             return self._dropped("a log message that no request asked for")
@@ -128,10 +132,8 @@ class Notices:
         """News of a resource, or the beginning of a subscription."""
         uri = message.params.get("uri")
         if self._state.opening.is_legacy:
-            if (
-                message.method == "notifications/resources/updated"
-                and uri in self._state.subscribed
-            ):
+            is_news = message.method == "notifications/resources/updated" and type(uri) is str
+            if is_news and uri in self._state.subscribed:
                 return [self._passed(message)]
             return self._dropped("news of a resource that was not subscribed to")
         waiting = self._subscription(message)
@@ -141,7 +143,7 @@ class Notices:
         if message.method == "notifications/subscriptions/acknowledged":
             if not _is_part(message.params.get("notifications"), wanted):
                 return self._dropped("a subscription to more than was asked for")
-        elif uri not in _uris(wanted):
+        elif type(uri) is not str or uri not in _named(wanted, "resourceSubscriptions"):
             return self._dropped("news of a resource that was not subscribed to")
         return [self._passed(message, _meta_of(waiting))]
 
@@ -175,7 +177,7 @@ class Notices:
             status = {name: said for name, said in message.params.items() if name in _STATUS}
             return [self._rendered(message.method, status)]
         waiting = self._subscription(message)
-        if waiting is None:
+        if waiting is None or task.id not in _named(_filter(waiting), "taskIds"):
             return self._dropped("a notification for a subscription never made")
         told, effects = self._interim.task_told(task, message.params, waiting)
         params = self._interim.outcome_told(told) | _meta_of(waiting)
@@ -224,20 +226,23 @@ def _filter(waiting: Waiting) -> dict[str, Any]:
     return wanted if type(wanted) is dict else {}
 
 
-def _uris(wanted: dict[str, Any]) -> list[Any]:
-    uris = wanted.get("resourceSubscriptions")
-    return uris if type(uris) is list else []
+def _named(wanted: dict[str, Any], member: str) -> list[Any]:
+    """The resources or tasks that a subscription asked for."""
+    named = wanted.get(member)
+    return named if type(named) is list else []
 
 
 def _is_part(given: Any, wanted: dict[str, Any]) -> bool:
-    """Whether a server subscribes to no more than it was asked for."""
-    if type(given) is not dict:
+    """Whether a server subscribes to no more than it was asked for, in no words of its own."""
+    return type(given) is dict and all(
+        _may_be_honoured(name, value, wanted) for name, value in given.items()
+    )
+
+
+def _may_be_honoured(name: str, value: Any, wanted: dict[str, Any]) -> bool:
+    if name in _NAMING:
+        asked = _named(wanted, name)
+        return type(value) is list and all(type(each) is str and each in asked for each in value)
+    if name not in _SWITCHES.values():
         return False
-    for name, value in given.items():
-        if type(value) is list:
-            asked = wanted.get(name)
-            if type(asked) is not list or any(each not in asked for each in value):
-                return False
-        elif value not in {False, wanted.get(name) is True}:
-            return False
-    return True
+    return value is False or (value is True and wanted.get(name) is True)

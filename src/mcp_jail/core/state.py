@@ -67,7 +67,9 @@ class State:
         if type(id) is str and len(self.pages) < PAGES_REMEMBERED:
             self.pages.add(id)
 
-    def note_subscribed(self, uri: str) -> None:
-        """Remember a resource the client subscribed to (legacy era)."""
-        if len(self.subscribed) < SUBSCRIBED_LIMIT:
+    def note_subscribed(self, method: str, uri: str) -> None:
+        """Remember what the client is subscribed to (legacy era), if that is what it asks for."""
+        if method == "resources/unsubscribe":
+            self.subscribed.discard(uri)
+        elif method == "resources/subscribe" and len(self.subscribed) < SUBSCRIBED_LIMIT:
             self.subscribed.add(uri)
