@@ -6,8 +6,7 @@ to what may not be read. A bulk result with none of it stays as it is below its 
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Raw
@@ -123,11 +122,11 @@ class Results:
     def bulk(self, waiting: Waiting, raw: Raw, members: dict[str, Raw]) -> Reply | BadLine:
         """What a tool gave, a resource holds or a prompt says: whole answers only."""
         is_error = mcp.is_error_result(members)
-        if self._may_need_change(waiting.treatment, raw):
+        if self._may_need_change(waiting.treatment, raw, members):
             result = wire.whole(raw)
             if isinstance(result, BadLine):
                 return result
-            changed, violations = self.content(result)
+            changed, violations = self.content(self._with_approved_meta(result, waiting.era))
             return Reply(self._fresh(waiting, changed), is_error, violations)
         if "_meta" in members and self._state.catalogue.is_enabled:
             meta = self._remembered_meta(members["_meta"], waiting.era)
@@ -150,13 +149,13 @@ class Results:
         """A decoded result without hidden characters and denied links; what was left out."""
         changed: dict[str, Any] = dict(result)
         found: tuple[str, ...] = ()
-        for name in ("content", "contents"):
+        for name, without_denied in _WITHOUT_DENIED.items():
             if type(result.get(name)) is list:
-                changed[name], left_out = links.without_denied_links(result[name], self._is_denied)
+                changed[name], left_out = without_denied(result[name], self._is_denied)
                 found += left_out
-        if type(result.get("messages")) is list:
-            changed["messages"], left_out = self._messages(result["messages"])
-            found += left_out
+            elif name in result:
+                del changed[name]
+                found += (f"{name} that is no list",)
         return self._clean(changed), found
 
     def cleaned_error(self, error: dict[str, Any]) -> dict[str, Any]:
@@ -194,32 +193,17 @@ class Results:
 
     # Bulk
 
-    def _may_need_change(self, treatment: Treatment, raw: Raw) -> bool:
-        if treatment is Treatment.READ_RESOURCE:
+    def _may_need_change(self, treatment: Treatment, raw: Raw, members: dict[str, Raw]) -> bool:
+        """Whether something may have to be left out or marked; False is certain."""
+        if treatment is Treatment.READ_RESOURCE or not _is_plain(members):
             return True
-        text = memoryview(raw)
-        # An escape may hide a link's type as well as a character.
-        return hidden.may_hide(text) or _LINK.search(text) is not None
+        return self._text is not Text.OFF and hidden.may_hide(memoryview(raw))
 
     def _fresh(self, waiting: Waiting, result: dict[str, Any]) -> dict[str, Any]:
         """Only the reading of a resource may be cached by a client (2026-07-28)."""
         if waiting.treatment is Treatment.READ_RESOURCE:
             return mcp.kept_fresh(result, waiting.era)
         return result
-
-    def _messages(self, messages: list[Any]) -> tuple[list[Any], tuple[str, ...]]:
-        """The messages of a prompt, each with one content or a list of them."""
-        changed: list[Any] = []
-        found: tuple[str, ...] = ()
-        for message in messages:
-            content = message.get("content") if type(message) is dict else None
-            many = content if type(content) is list else [content]
-            kept, left_out = links.without_denied_links(many, self._is_denied)
-            found += left_out
-            is_same = type(message) is not dict or not left_out
-            told = kept if type(content) is list else kept[0]
-            changed.append(message if is_same else message | {"content": told})
-        return changed, found
 
     def _is_denied(self, uri: str) -> bool:
         return decide.decide_resource(uri, self._state.book).verdict is Verdict.DENY
@@ -263,7 +247,39 @@ class Results:
         self._metas.clear()
 
 
-_LINK: Final = re.compile(rb"resource_link")
+# What holds URIs in a result, and what leaves the denied ones out of it.
+_WITHOUT_DENIED: Final = {
+    "content": links.without_denied_links,
+    "contents": links.without_denied_contents,
+    "messages": links.without_denied_messages,
+}
+
+
+class _Plain(msgspec.Struct):
+    """Content without a URI."""
+
+    type: Literal["text", "image", "audio"]
+
+
+class _PlainMessage(msgspec.Struct):
+    content: _Plain
+
+
+_plain_content = msgspec.json.Decoder(list[_Plain]).decode
+_plain_messages = msgspec.json.Decoder(list[_PlainMessage]).decode
+
+
+def _is_plain(members: dict[str, Raw]) -> bool:
+    """Whether a result has content of known kinds only, none of which holds a URI."""
+    try:
+        if "content" in members:
+            _plain_content(members["content"])
+        if "messages" in members:
+            _plain_messages(members["messages"])
+    except msgspec.DecodeError:
+        return False
+    return "contents" not in members
+
 
 _NO_ANSWER = BadLine("it is no answer but asks for more", wire.INVALID_REQUEST)
 
