@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 from msgspec import Raw
 
-from mcp_jail.core import mcp, questions, replies, walks, wire
+from mcp_jail.core import mcp, questions, replies, rounds, walks, wire
 from mcp_jail.core.events import Effect, Record, ToClient
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import Waiting
@@ -83,7 +83,7 @@ class Answers:
         match mcp.result_kind(members):
             case ResultKind.COMPLETE:
                 return self.passing.passed(waiting, self._results.bulk(waiting, raw, members), raw)
-            case ResultKind.INPUT_REQUIRED if waiting.era is Era.MODERN:
+            case ResultKind.INPUT_REQUIRED if _may_ask(waiting):
                 return self.interim.asks_first(waiting, raw)
             case ResultKind.TASK if waiting.treatment is Treatment.CALL_TOOL:
                 return self.interim.began_task(waiting, raw)
@@ -130,3 +130,8 @@ class Answers:
         if following is None:
             return [*self.passing.news(), *self._release(KIND_OF_LIST[waiting.method])]
         return [*self.passing.news(), self._forwarding.step(waiting.method, waiting.era, following)]
+
+
+def _may_ask(waiting: Waiting) -> bool:
+    """Whether a request may be answered with questions."""
+    return waiting.era is Era.MODERN and waiting.method in rounds.METHODS

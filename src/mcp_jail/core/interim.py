@@ -21,7 +21,7 @@ from mcp_jail.core.results import Reply, Results
 from mcp_jail.core.rounds import Round
 from mcp_jail.core.state import State
 from mcp_jail.core.tally import quoted
-from mcp_jail.core.wire import BadLine, Request
+from mcp_jail.core.wire import BadLine, MessageId, Request
 
 
 class Interim:
@@ -47,6 +47,8 @@ class Interim:
             return self._passing.not_passed(waiting, "it asks for nothing and is no answer")
         if waiting.number >= rounds.ROUNDS_OF_ONE_REQUEST:
             return self._passing.not_passed(waiting, "it asked too often")
+        if len(wanted) > rounds.QUESTIONS_OF_ONE_ROUND:
+            return self._passing.not_passed(waiting, "it asked too much at once")
         asked, ours, refused = self._judged(waiting, wanted)
         if refused is not None:
             return self._refused(waiting, refused)
@@ -62,7 +64,7 @@ class Interim:
             passed["inputRequests"] = {
                 key: {"method": each.method, "params": each.params} for key, each in asked.items()
             }
-        line = wire.render_result(waiting.client_id or "", passed)
+        line = wire.render_result(_client_id(waiting), passed)
         done = [Record(replies.result_entry(waiting, detail={"asks": sorted(asked)}))]
         return [*entries, ToClient(line, is_question=True), *done]
 
@@ -91,9 +93,7 @@ class Interim:
         self._state.in_flight.end(waiting)
         self._state.tally.denials += 1
         text = f"denied by the user's policy: {refused.text}"
-        line = replies.refusal_in_words(
-            waiting.client_id or "", waiting.treatment, waiting.era, text
-        )
+        line = replies.refusal_in_words(_client_id(waiting), waiting.treatment, waiting.era, text)
         return [
             self._question_entry(waiting, refused),
             ToClient(line),
@@ -107,17 +107,17 @@ class Interim:
     def _retry_ourselves(self, waiting: Waiting, round_: Round) -> list[Effect]:
         """Only the policy's roots were asked for: nobody needs to be troubled with that."""
         self._state.in_flight.end(waiting)
-        request = Request(waiting.client_id or "", waiting.method, waiting.params)
-        retry = rounds.retry_of(round_, {}).members
-        return [
-            self._forwarding.forward(
-                request,
-                waiting.treatment,
-                tool=waiting.tool,
-                retry=retry,
-                number=round_.number,
-            )
-        ]
+        id = self._state.in_flight.fresh_id()
+        request = Request(_client_id(waiting), waiting.method, waiting.params)
+        sent = self._forwarding.forward(
+            request,
+            waiting.treatment,
+            id=id,
+            tool=waiting.tool,
+            retry=rounds.retry_of(round_, {}).members,
+            number=round_.number,
+        )
+        return [Record(replies.repeated_entry(id, waiting, sorted(round_.ours))), sent]
 
     # Tasks
 
@@ -216,6 +216,11 @@ class Interim:
             if type(task) is dict and self._state.tasks.get(task.get("taskId")) is not None
         ]
         return self._results.task(result | {"tasks": known}, waiting.era)
+
+
+def _client_id(waiting: Waiting) -> MessageId:
+    """The client's id of a request of its own; 0 and "" are ids like any other."""
+    return "" if waiting.client_id is None else waiting.client_id
 
 
 def _method_and_params(request: Any) -> tuple[str, dict[str, Any]]:

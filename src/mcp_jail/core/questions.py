@@ -102,7 +102,7 @@ def _passed_elicitation(params: dict[str, Any]) -> dict[str, Any] | str:
     if "task" in params:
         return "a question as a task is not passed on"
     mode = params.get("mode", "form")
-    if mode not in {"form", "url"}:
+    if type(mode) is not str or mode not in {"form", "url"}:
         return "a mode nobody knows"
     check = elicitation.fault_of_form if mode == "form" else elicitation.fault_of_url
     fault = check(params)

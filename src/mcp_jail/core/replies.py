@@ -144,6 +144,19 @@ def answer_entry(
     )
 
 
+def repeated_entry(id: str, waiting: Waiting, answers: list[str]) -> Entry:
+    """The entry about a call that we repeat ourselves, with answers that are ours."""
+    return Entry(
+        kind=Kind.CALL,
+        method=waiting.method,
+        name=waiting.tool,
+        id=id,
+        verdict="allow",
+        rule="roots",
+        detail={"answers": answers, "from": "mcp-jail"},
+    )
+
+
 def roots_result(roots: tuple[str, ...]) -> dict[str, Any]:
     """The answer to `roots/list`: the policy's own directories, nothing of the client's."""
     return {"roots": [{"uri": "file://" + _percent(path), "name": path} for path in roots]}

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from mcp_jail.core import questions
+from mcp_jail.core import mcp, questions
 from mcp_jail.core.lock import canonical
 from mcp_jail.core.questions import Question
 
@@ -22,6 +22,12 @@ ROUNDS_LIMIT: Final = 1_000
 
 # Times one request may be asked for more; the SDKs give up at ten.
 ROUNDS_OF_ONE_REQUEST: Final = 10
+
+# Questions of one result. Each is an entry of its own, and nobody answers more at once.
+QUESTIONS_OF_ONE_ROUND: Final = 100
+
+# The requests that may be answered with questions.
+METHODS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 
 # The members of a request that belong to a retry.
 RETRY_MEMBERS: Final = frozenset({"inputResponses", "requestState"})
@@ -90,10 +96,10 @@ def retry_of(round_: Round, answers: dict[str, Any]) -> Retry:
 
 
 def subject_of(method: str, params: dict[str, Any]) -> bytes:
-    """What makes two requests the same one: everything but `_meta` and the answers."""
+    """What makes two requests the same one: all but the answers and, save the era, `_meta`."""
     kept = {
         name: value
         for name, value in params.items()
         if name != "_meta" and name not in RETRY_MEMBERS
     }
-    return canonical([method, kept])
+    return canonical([method, mcp.era_of(params).value, kept])
