@@ -61,9 +61,7 @@ class Interim:
         passed: dict[str, Any] = {"resultType": "input_required"}
         passed["requestState"] = self._state.rounds.add(round_)
         if asked:
-            passed["inputRequests"] = {
-                key: {"method": each.method, "params": each.params} for key, each in asked.items()
-            }
+            passed["inputRequests"] = _requests(asked)
         line = wire.render_result(_client_id(waiting), passed)
         done = [Record(replies.result_entry(waiting, detail={"asks": sorted(asked)}))]
         return [*entries, ToClient(line, is_question=True), *done]
@@ -154,6 +152,8 @@ class Interim:
         task = self._state.tasks.get(id)
         if task is None or result.get("taskId", id) != id:
             return self._passing.not_passed(waiting, "the state of another task")
+        if result.get("resultType", "complete") != "complete" or "requestState" in result:
+            return self._passing.not_passed(waiting, "it is no state of a task but asks for more")
         told, effects = self.task_told(task, result, waiting)
         reply = self._results.task(told, waiting.era)
         return [*effects, *self._passing.passed(waiting, reply, raw)]
@@ -168,31 +168,34 @@ class Interim:
         if type(wanted) is not dict or task.era is Era.LEGACY:
             wanted = {}
         effects: list[Effect] = []
-        asked: dict[str, Any] = {}
+        asked: dict[str, Question] = {}
         answers: dict[str, Any] = {}
         for key, request in wanted.items():
             if key in task.asked:
-                question = task.asked[key]
-                if question.method != questions.ROOTS:
-                    asked[key] = {"method": question.method, "params": question.params}
-                continue
-            one, ours, refused = self._judged(waiting, {key: request})
-            if refused is not None:
-                effects += [
-                    self._question_entry(waiting, refused),
-                    Tell(f"denied: {refused.text} (in {quoted(task.tool)})"),
-                ]
-            for question in one.values():
-                if tasks.note_question(task, key, question):
-                    effects.append(self._question_entry(waiting, question))
-                    asked[key] = {"method": question.method, "params": question.params}
-            answers |= ours
+                asked[key] = task.asked[key]
+            elif key not in task.answered:
+                one, ours, refused = self._judged(waiting, {key: request})
+                effects += self._refused_to_task(task, waiting, refused)
+                for question in one.values():
+                    if tasks.note_question(task, key, question):
+                        effects.append(self._question_entry(waiting, question))
+                        asked[key] = question
+                answers |= ours if ours and tasks.note_roots(task, key) else {}
         if answers:
             effects.append(self._answer_task(task, answers, waiting))
-        return said | {"inputRequests": asked}, effects
+        return said | {"inputRequests": _requests(asked)}, effects
+
+    def _refused_to_task(
+        self, task: tasks.Task, waiting: Waiting, refused: Refusal | None
+    ) -> list[Effect]:
+        """What is written down of a question that is left out; a task may ask without end."""
+        if refused is None or not self._state.tally.question_refused():
+            return []
+        told = f"denied: {refused.text} (in {quoted(task.tool)})"
+        return [self._question_entry(waiting, refused), Tell(told)]
 
     def _answer_task(self, task: tasks.Task, answers: dict[str, Any], waiting: Waiting) -> ToServer:
-        """Tell a task the policy's roots, each time it names them as missing."""
+        """Tell a task the policy's roots."""
         params = {"taskId": task.id, "inputResponses": answers}
         if "_meta" in waiting.params:
             params["_meta"] = waiting.params["_meta"]
@@ -216,6 +219,11 @@ class Interim:
             if type(task) is dict and self._state.tasks.get(task.get("taskId")) is not None
         ]
         return self._results.task(result | {"tasks": known}, waiting.era)
+
+
+def _requests(asked: dict[str, Question]) -> dict[str, Any]:
+    """Questions as a client is asked them."""
+    return {key: {"method": each.method, "params": each.params} for key, each in asked.items()}
 
 
 def _client_id(waiting: Waiting) -> MessageId:

@@ -139,10 +139,14 @@ class Results:
         """The state of a task; its outcome is held like the result of the call itself."""
         changed, found = self.content(result)
         inner = changed.get("result")
+        outcome: dict[str, Any] = {}
         if type(inner) is dict:
-            changed["result"], more = self.content(inner)
+            more: tuple[str, ...] = ("an outcome that asks for more",)
+            if mcp.result_kind(inner) is mcp.ResultKind.COMPLETE:
+                outcome, more = self.content(self._with_approved_meta(inner, era))
+            changed["result"] = outcome
             found += more
-        is_error = changed.get("isError") is True
+        is_error = changed.get("isError") is True or outcome.get("isError") is True
         return Reply(self._with_approved_meta(changed, era), is_error, found)
 
     def content(self, result: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:

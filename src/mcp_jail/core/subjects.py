@@ -96,7 +96,10 @@ def _of_task(request: Request) -> Subject | BadLine:
         return _refused(request, "needs 'taskId', a string")
     if ("inputResponses" in request.params) is not (request.method == "tasks/update"):
         return _refused(request, "and 'inputResponses' do not go together")
-    return Subject(id, request.params.get("inputResponses", {}))
+    answers = request.params.get("inputResponses", {})
+    if type(answers) is not dict:
+        return _refused(request, "needs 'inputResponses' to be an object")
+    return Subject(id, answers)
 
 
 def _fault_of_task(task: Any) -> bool:

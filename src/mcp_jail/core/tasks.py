@@ -25,12 +25,16 @@ QUESTIONS_LIMIT: Final = 1_000
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A task, the tool it is a call of, and the questions of it that were passed on."""
+    """A task, the tool it is a call of, and the questions of it that were passed on.
+
+    `answered` are the keys under which it asked for roots and was told the policy's.
+    """
 
     id: str
     tool: str
     era: Era
-    asked: dict[str, Question]
+    asked: dict[str, Question] = {}
+    answered: set[str] = set()
 
 
 class Tasks:
@@ -45,7 +49,7 @@ class Tasks:
             return None
         if len(self._by_id) >= TASKS_LIMIT:
             del self._by_id[next(iter(self._by_id))]
-        task = Task(id, tool, era, {})
+        task = Task(id, tool, era)
         self._by_id[id] = task
         return task
 
@@ -65,4 +69,12 @@ def note_question(task: Task, key: str, question: Question) -> bool:
     if len(task.asked) >= QUESTIONS_LIMIT:
         return False
     task.asked[key] = question
+    return True
+
+
+def note_roots(task: Task, key: str) -> bool:
+    """Remember that a task was told the roots; false when it has been, or has asked too much."""
+    if key in task.answered or len(task.answered) >= QUESTIONS_LIMIT:
+        return False
+    task.answered.add(key)
     return True
