@@ -15,6 +15,7 @@ import msgspec
 from mcp_jail.core import decide, elicitation, mcp, sampling
 from mcp_jail.core.policy import Roots, Verdict
 from mcp_jail.core.rulebook import Rulebook
+from mcp_jail.core.wire import as_id
 
 SAMPLING: Final = "sampling/createMessage"
 ELICITATION: Final = "elicitation/create"
@@ -118,8 +119,13 @@ def _related(params: dict[str, Any]) -> dict[str, Any]:
     meta = params.get("_meta")
     if type(meta) is not dict:
         return {}
-    names = ("progressToken", mcp.RELATED_TASK_KEY)
-    kept = {name: meta[name] for name in names if name in meta}
+    kept: dict[str, Any] = {}
+    token = as_id(meta.get("progressToken"))
+    if token is not None:
+        kept["progressToken"] = token
+    task = meta.get(mcp.RELATED_TASK_KEY)
+    if type(task) is dict and type(task.get("taskId")) is str:
+        kept[mcp.RELATED_TASK_KEY] = {"taskId": task["taskId"]}
     return {"_meta": kept} if kept else {}
 
 

@@ -101,6 +101,9 @@ class ServerSide:
     def _question(self, request: Request) -> list[Effect]:
         """Sampling or an elicitation: put to the client if the policy lets it."""
         state = self._state
+        if state.is_closed:
+            error = wire.render_error(request.id, mcp.INTERNAL_ERROR, "nobody is asked any more")
+            return [ToServer(error, is_reply=True)]
         if state.asked.has_server_id(request.id) or len(state.asked) >= ASKED_LIMIT:
             return self._refuse(request, wire.INVALID_REQUEST, "too many questions, or one twice")
         judged = questions.judge(
