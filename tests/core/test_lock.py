@@ -131,15 +131,22 @@ def pin_of(text: str, era: str = "legacy") -> Pin:
 # Approvals
 
 
-def test_approving_all_leaves_no_drift() -> None:
+def test_approving_all_leaves_only_what_is_no_longer_listed_as_a_drift() -> None:
     old = lock_of([*TOOLS, (ItemKind.PROMPT, "p", {"name": "p"})])
     seen = lock_of(
         [(ItemKind.TOOL, "a", {"name": "a", "x": 1}), (ItemKind.RESOURCE, "r", {"uri": "r"})]
     )
     lock = approve(old, seen)
-    assert drift(lock, seen) == ()
-    assert set(lock.items) == {"tool/a", "prompt/p", "resource/r"}
+    assert [(each.key, each.change) for each in drift(lock, seen)] == [("tool/b", Change.REMOVED)]
+    assert set(lock.items) == {"tool/a", "tool/b", "prompt/p", "resource/r"}
     assert lock.kinds == (ItemKind.TOOL, ItemKind.PROMPT, ItemKind.RESOURCE)
+
+
+def test_what_is_no_longer_listed_goes_when_it_is_named() -> None:
+    seen = lock_of(TOOLS[:1])
+    lock = approve(lock_of(TOOLS), seen, frozenset({"tool/b"}))
+    assert set(lock.items) == {"tool/a"}
+    assert drift(lock, seen) == ()
 
 
 def test_approving_one_item_approves_no_other() -> None:
