@@ -20,6 +20,9 @@ from mcp_jail.core.policy import LockFirst, LockPolicy
 # Items of one kind that are remembered. Real servers have below 200; a listing may have no end.
 ITEMS_LIMIT: Final = 10_000
 
+# Items of all kinds that are kept for a review: a server may begin listing after listing anew.
+SEEN_LIMIT: Final = 4 * ITEMS_LIMIT
+
 # Drifts of one run that are written down: a server may change its words with every listing.
 DRIFTS_RECORDED: Final = 1_000
 
@@ -63,6 +66,11 @@ class News(msgspec.Struct, frozen=True):
     trusted: Lock | None = None
 
 
+# A listing so far: names to digests, or to what stands for an item listed in two forms.
+_Walk = dict[str, str]
+_TWICE: Final = ""
+
+
 class Catalogue:
     """Compares what a server lists with the lock, for one run."""
 
@@ -86,9 +94,10 @@ class Catalogue:
         self._proposal = proposal
         self._seen = Lock(name=name)
         self._known: dict[ItemKind, dict[str, _Known]] = {kind: {} for kind in ItemKind}
-        self._walks: dict[tuple[ItemKind, bool], dict[str, Pin]] = {}
+        self._walks: dict[tuple[ItemKind, bool], _Walk] = {}
         self._noted: set[tuple[str, str]] = set()
         self._trusted: dict[str, Pin] = {}
+        self._may_trust = True
         self._drifts: list[Drift] = []
         self._is_news = False
         self._settled: list[ItemKind] = []
@@ -131,9 +140,15 @@ class Catalogue:
     def standing(self, kind: ItemKind, name: str) -> Standing:
         """How an item stands that is about to be called."""
         known = self._known[kind].get(name)
-        if known is not None:
-            return Standing.APPROVED if known.is_approved else Standing.DRIFTED
-        return Standing.UNLISTED if self._is_whole(kind) else Standing.UNSEEN
+        if known is None:
+            return Standing.UNLISTED if self._is_whole(kind) else Standing.UNSEEN
+        if not known.is_approved:
+            return Standing.DRIFTED
+        is_settled = not self._policy.enabled or kind in self._lock.kinds
+        if is_settled or self._lock.approves(locks.key_of(kind, name), known.pin.digest):
+            return Standing.APPROVED
+        # Trusted so far: it counts once it is written down, which an endless listing never is.
+        return Standing.UNSEEN
 
     def value_of(self, kind: ItemKind, name: str) -> Any:
         """An item as it was last seen, None if it was not."""
@@ -149,9 +164,13 @@ class Catalogue:
         self._seen = msgspec.structs.replace(self._seen, kinds=kinds)
 
     def replace(self, lock: Lock | None) -> frozenset[ItemKind]:
-        """Take up a lock that was written meanwhile; the kinds of which other items are shown."""
+        """Take up a lock that was written meanwhile; the kinds of which other items are shown.
+
+        None, for a lock that is gone or damaged, approves nothing, and no contact is a first one.
+        """
         self._lock = lock or Lock(name=self._seen.name)
         self._trusted = {}
+        self._may_trust = lock is not None
         changed = set()
         for kind, known in self._known.items():
             for name, each in known.items():
@@ -177,21 +196,23 @@ class Catalogue:
 
     # One page
 
-    def _walk_of(self, page: Page) -> dict[str, Pin] | None:
+    def _walk_of(self, page: Page) -> _Walk | None:
         """The listing a page continues; None when its beginning was not seen."""
         if page.is_first:
             self._walks[page.kind, page.is_ours] = {}
         return self._walks.get((page.kind, page.is_ours))
 
-    def _look_at(self, page: Page, item: Item, walk: dict[str, Pin] | None) -> _Known | None:
+    def _look_at(self, page: Page, item: Item, walk: _Walk | None) -> _Known | None:
         known = self._known[page.kind]
         if item.name not in known and len(known) >= ITEMS_LIMIT:
             return None
         key = locks.key_of(page.kind, item.name)
+        if key not in self._seen.items and len(self._seen.items) >= SEEN_LIMIT:
+            return None
         pin = locks.pin(page.kind, item.value, page.era)
-        is_twice = walk is not None and walk.get(item.name, pin).digest != pin.digest
+        is_twice = walk is not None and walk.get(item.name, pin.digest) != pin.digest
         if walk is not None:
-            walk[item.name] = pin
+            walk[item.name] = _TWICE if is_twice else pin.digest
         self._seen.items[key] = (pin,)
         is_approved = not is_twice and self._approves(key, pin)
         if not is_approved:
@@ -210,7 +231,8 @@ class Catalogue:
 
     def _trusts(self, key: str, pin: Pin) -> bool:
         """Whether a first contact lets this pass; it then counts as approved, and only it."""
-        if self._policy.first is not LockFirst.TRUST or key in self._lock.items:
+        is_first = self._may_trust and key not in self._lock.items
+        if self._policy.first is not LockFirst.TRUST or not is_first:
             return False
         trusted = self._trusted.get(key)
         if trusted is not None:
@@ -230,7 +252,7 @@ class Catalogue:
     def _is_whole(self, kind: ItemKind) -> bool:
         return kind in self._seen.kinds
 
-    def _end_listing(self, kind: ItemKind, walk: dict[str, Pin]) -> None:
+    def _end_listing(self, kind: ItemKind, walk: _Walk) -> None:
         """What a whole listing does not have is not there."""
         self._known[kind] = {name: each for name, each in self._known[kind].items() if name in walk}
         items = {
@@ -248,7 +270,7 @@ class Catalogue:
 
     def _settle(self, kind: ItemKind, *, is_new: bool) -> None:
         """Write a first contact down, if the policy trusts it; else it waits for a person."""
-        if self._policy.first is LockFirst.TRUST:
+        if self._policy.first is LockFirst.TRUST and self._may_trust:
             kinds = (*self._lock.kinds, kind)
             pins = {
                 key: (pin,) for key, pin in self._trusted.items() if key not in self._lock.items
