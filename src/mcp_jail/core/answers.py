@@ -7,7 +7,7 @@ from typing import Any, assert_never
 from msgspec import Raw
 
 from mcp_jail.core import mcp, questions, replies, rounds, walks, wire
-from mcp_jail.core.events import Effect, Record, ToClient
+from mcp_jail.core.events import Effect, Record, Tell, ToClient
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import Waiting
 from mcp_jail.core.interim import Interim
@@ -17,6 +17,7 @@ from mcp_jail.core.passing import Passing, Release
 from mcp_jail.core.questions import Refusal
 from mcp_jail.core.results import Results
 from mcp_jail.core.state import State
+from mcp_jail.core.tally import quoted
 from mcp_jail.core.wire import BadLine, Failure, Result
 
 
@@ -62,11 +63,15 @@ class Answers:
         error = mcp.error_of_server(failure.error)
         if error is None:
             return self.passing.not_passed(waiting, "an error without code and message")
+        asked: list[Effect] = []
         if error["code"] == mcp.URL_ELICITATION_REQUIRED:
-            error = self._pages_to_open(waiting, error)
+            asked, error = self._pages_to_open(waiting, error)
         error = self._results.cleaned_error(error)
+        line = wire.render(Failure(waiting.client_id, error))
+        if self.passing.is_too_large(waiting, line):
+            return self.passing.too_large(waiting, line)
         self._state.in_flight.end(waiting)
-        effects: list[Effect] = [ToClient(wire.render(Failure(waiting.client_id, error)))]
+        effects: list[Effect] = [*asked, ToClient(line)]
         if waiting.tool:
             entry = replies.result_entry(waiting, is_error=True, detail={"code": error["code"]})
             effects.append(Record(entry))
@@ -92,27 +97,32 @@ class Answers:
                     waiting, "it is no answer, and nothing that may come first"
                 )
 
-    def _pages_to_open(self, waiting: Waiting, error: dict[str, Any]) -> dict[str, Any]:
+    def _pages_to_open(
+        self, waiting: Waiting, error: dict[str, Any]
+    ) -> tuple[list[Effect], dict[str, Any]]:
         """The error that sends a person to web pages (2025-11-25), if each may be opened."""
         data = error.get("data")
         wanted = data.get("elicitations") if type(data) is dict else None
+        if type(wanted) is not list or not 0 < len(wanted) <= rounds.QUESTIONS_OF_ONE_ROUND:
+            text = "mcp-jail: the server names no page to open, or too many"
+            return [], {"code": mcp.DENIED, "message": text}
         capabilities = self._state.opening.capabilities_of(waiting.era, waiting.params)
-        passed = []
-        for params in wanted if type(wanted) is list else []:
+        pages: list[questions.Question] = []
+        for params in wanted:
             asked = params if type(params) is dict else {}
             judged = questions.judge(
                 questions.ELICITATION, asked | {"mode": "url"}, self._state.book, capabilities
             )
             if isinstance(judged, Refusal):
-                return {
-                    "code": mcp.DENIED,
-                    "message": f"denied by the user's policy: {judged.text}",
-                }
-            self._state.note_page(judged)
-            passed.append(judged.params)
-        if not passed:
-            return {"code": mcp.DENIED, "message": "mcp-jail: the server names no page to open"}
-        return error | {"data": {"elicitations": passed}}
+                text = f"denied by the user's policy: {judged.text}"
+                told = Tell(f"denied: {judged.text} (in {quoted(waiting.tool)})")
+                self._state.tally.denials += 1
+                return [_entry_of(waiting, judged), told], {"code": mcp.DENIED, "message": text}
+            pages.append(judged)
+        for page in pages:
+            self._state.note_page(page)
+        passed = {"elicitations": [page.params for page in pages]}
+        return [_entry_of(waiting, page) for page in pages], error | {"data": passed}
 
     # Requests of our own
 
@@ -130,6 +140,10 @@ class Answers:
         if following is None:
             return [*self.passing.news(), *self._release(KIND_OF_LIST[waiting.method])]
         return [*self.passing.news(), self._forwarding.step(waiting.method, waiting.era, following)]
+
+
+def _entry_of(waiting: Waiting, asked: questions.Question | Refusal) -> Record:
+    return Record(replies.question_entry(waiting.id, asked.method, asked.decision))
 
 
 def _may_ask(waiting: Waiting) -> bool:

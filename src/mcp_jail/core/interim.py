@@ -57,12 +57,15 @@ class Interim:
         round_ = Round(subject, state, asked, ours, waiting.number + 1)
         if ours and not asked:
             return self._retry_ourselves(waiting, round_)
-        self._state.in_flight.end(waiting)
-        passed: dict[str, Any] = {"resultType": "input_required"}
-        passed["requestState"] = self._state.rounds.add(round_)
+        token = self._state.rounds.add(round_)
+        passed: dict[str, Any] = {"resultType": "input_required", "requestState": token}
         if asked:
             passed["inputRequests"] = _requests(asked)
         line = wire.render_result(_client_id(waiting), passed)
+        if self._passing.is_too_large(waiting, line):
+            self._state.rounds.forget(token)
+            return self._passing.too_large(waiting, line)
+        self._state.in_flight.end(waiting)
         done = [Record(replies.result_entry(waiting, detail={"asks": sorted(asked)}))]
         return [*entries, ToClient(line, is_question=True), *done]
 

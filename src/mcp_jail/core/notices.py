@@ -70,7 +70,11 @@ class Notices:
         handle = self._handlers.get(message.method)
         if handle is None:
             return self._dropped(f"notification {quoted(message.method)}")
-        return handle(message)
+        effects = handle(message)
+        limit = self._state.opening.line_limit(Era.LEGACY, {})
+        if any(isinstance(effect, ToClient) and len(effect.line) > limit for effect in effects):
+            return self._dropped("a notification that is too large for the client")
+        return effects
 
     def told_of(self, kinds: Iterable[ItemKind]) -> list[Effect]:
         """Tell a client, in its era, that listings have changed: a person has approved."""

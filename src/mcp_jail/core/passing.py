@@ -32,10 +32,8 @@ class Passing:
         if waiting.client_id is None:
             return self.ended_ours(waiting)
         line = wire.render_result(waiting.client_id, reply.result)
-        limit = self._state.opening.line_limit(waiting.era, waiting.params)
-        if len(line) > limit:
-            reason = f"it has {len(line)} bytes; this client takes {limit}"
-            return [*self.news(), *self.give_up(waiting, reason, mcp.TOO_LARGE)]
+        if self.is_too_large(waiting, line):
+            return [*self.news(), *self.too_large(waiting, line)]
         self._state.in_flight.end(waiting)
         if waiting.method == "initialize":
             self._state.opening.is_legacy = True
@@ -53,6 +51,16 @@ class Passing:
         """Refuse what the server answered: it breaks the rules of the wire."""
         violation = self._state.tally.violation("server", reason)
         return [*violation, *self.give_up(waiting, reason)]
+
+    def is_too_large(self, waiting: Waiting, line: bytes) -> bool:
+        """Whether the client would choke on the answer to this request."""
+        return len(line) > self._state.opening.line_limit(waiting.era, waiting.params)
+
+    def too_large(self, waiting: Waiting, line: bytes) -> list[Effect]:
+        """End a request whose answer the client would choke on."""
+        limit = self._state.opening.line_limit(waiting.era, waiting.params)
+        reason = f"it has {len(line)} bytes; this client takes {limit}"
+        return self.give_up(waiting, reason, mcp.TOO_LARGE)
 
     def give_up(
         self, waiting: Waiting, reason: str, code: int = mcp.INTERNAL_ERROR

@@ -65,6 +65,10 @@ class Rounds:
         self._waiting[token] = round_
         return token
 
+    def forget(self, token: str) -> None:
+        """Forget a round that was not passed on after all."""
+        self._waiting.pop(token, None)
+
     def take(self, method: str, params: dict[str, Any]) -> Retry | str:
         """The retry that a client's request is, or why it is none; a round is answered once."""
         token = params.get("requestState")

@@ -7,6 +7,7 @@ from mcp_jail.core.answers import Answers
 from mcp_jail.core.events import Effect, Oversize, Record, Tell, ToClient, ToServer
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import ASKED_LIMIT, AskedOfClient
+from mcp_jail.core.mcp import Era
 from mcp_jail.core.notices import Notices
 from mcp_jail.core.passing import Release
 from mcp_jail.core.questions import Refusal
@@ -117,9 +118,11 @@ class ServerSide:
             if not self._tally.question_refused():
                 return [refused]
             return [entry, Tell(f"denied: {judged.text}"), refused]
+        line = wire.render(Request(id, judged.method, judged.params))
+        if len(line) > state.opening.line_limit(Era.LEGACY, {}):
+            return self._refuse(request, mcp.TOO_LARGE, "too large for the client")
         state.asked.add(AskedOfClient(id, request.id, judged))
         state.note_page(judged)
-        line = wire.render(Request(id, judged.method, judged.params))
         return [entry, ToClient(line, is_question=True)]
 
     def _refuse(self, request: Request, code: int, text: str) -> list[Effect]:
