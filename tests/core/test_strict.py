@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_jail.core import strict
-from mcp_jail.core.strict import DEPTH_LIMIT, is_too_deep, is_utf8, written_members
+from mcp_jail.core.strict import (
+    DEPTH_LIMIT,
+    has_huge_number,
+    is_too_deep,
+    is_utf8,
+    written_members,
+)
 
 
 @given(st.binary(max_size=40), st.integers(1, 8))
@@ -43,6 +52,56 @@ def test_text_is_never_cut_inside_a_character(text: str) -> None:
 )
 def test_depth_is_counted_outside_strings(line: bytes, *, deep: bool) -> None:
     assert is_too_deep(line) == deep
+
+
+pieces = st.sampled_from(['"', "\\", "[", "]", "{", "}", "a", "\u00e9", "\n"])
+nests = st.recursive(
+    st.lists(pieces, max_size=12).map("".join),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.lists(pieces, max_size=4).map("".join), inner, max_size=3)
+    ),
+)
+
+
+@given(st.lists(nests, max_size=3), st.integers(0, 8), st.sampled_from([None, 1]))
+def test_depth_is_what_a_walk_through_the_value_finds(
+    value: list[Any], limit: int, indent: int | None
+) -> None:
+    line = json.dumps(value, indent=indent).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(strict, "DEPTH_LIMIT", limit)
+        assert is_too_deep(line) == (depth_of(value) > limit)
+
+
+@given(st.lists(nests, max_size=3), st.sampled_from([None, 1]))
+def test_members_are_as_many_as_a_walk_through_the_value_finds(
+    value: list[Any], indent: int | None
+) -> None:
+    line = json.dumps(value, indent=indent).encode()
+    assert written_members(line) == members_of(value)
+
+
+@given(st.lists(nests | st.integers(0, 10**4), max_size=4))
+def test_a_long_number_is_seen_outside_strings_only(value: list[Any]) -> None:
+    digits = "7" * 309
+    line = json.dumps([*value, digits, value]).encode()
+    assert not has_huge_number(line)
+    assert has_huge_number(line.replace(b'"%b"' % digits.encode(), digits.encode()))
+
+
+def members_of(value: Any) -> int:
+    if not isinstance(value, dict | list):
+        return 0
+    inner = value.values() if isinstance(value, dict) else value
+    return (len(value) if isinstance(value, dict) else 0) + sum(map(members_of, inner))
+
+
+def depth_of(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, dict | list):
+        return 0
+    return 1 + max(map(depth_of, inner), default=0)
 
 
 @pytest.mark.parametrize(
