@@ -84,6 +84,31 @@ def test_a_second_key_is_seen_at_every_depth(
     assert isinstance(wire.whole(answer.raw), BadLine)
 
 
+ORDERS = ["jsonrpc id method params", "method params jsonrpc id", "id jsonrpc params method"]
+
+
+@given(ids, objects(values), st.sampled_from(ORDERS))
+def test_a_call_is_the_same_in_any_order(id: int | str, inner: dict[str, Any], order: str) -> None:
+    assert wire.parse(call_in_order(id, inner, order)) == Request(id, "m", {"k": 1, "v": inner})
+
+
+@given(
+    ids, objects(values), st.sampled_from(ORDERS), st.sampled_from(["k", "id", "method", "jsonrpc"])
+)
+def test_a_second_key_is_seen_in_any_order(
+    id: int | str, inner: dict[str, Any], order: str, name: str
+) -> None:
+    value = {"k": 1, "id": id, "method": "m", "jsonrpc": "2.0"}[name]
+    member = b'"%b":%b' % (name.encode(), msgspec.json.encode(value))
+    line = call_in_order(id, inner, order).replace(member, member + b"," + member, 1)
+    assert isinstance(wire.parse(line), BadLine)
+
+
+def call_in_order(id: int | str, inner: dict[str, Any], order: str) -> bytes:
+    call = {"jsonrpc": "2.0", "id": id, "method": "m", "params": {"k": 1, "v": inner}}
+    return written({name: call[name] for name in order.split()}, (",", ":"))
+
+
 def written(value: Any, layout: tuple[str, str]) -> bytes:
     """JSON with other separators than msgspec's."""
     comma, colon = layout

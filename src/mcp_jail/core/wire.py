@@ -177,6 +177,15 @@ class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
     error: dict[str, Any] | UnsetType = UNSET
 
 
+class _AsSdksWrite(msgspec.Struct):
+    """The same members in the order in which both official SDKs write a call."""
+
+    method: str | UnsetType
+    params: dict[str, Any] | UnsetType
+    jsonrpc: str
+    id: int | str | UnsetType | None
+
+
 class _Answer(msgspec.Struct):
     id: int | str
     result: dict[str, Any] | Raw
@@ -252,10 +261,14 @@ def _fault_of_keys(line: bytes, envelope: _Envelope) -> str | None:
     if has_huge_number(line):
         return "a number out of range"
     # What the usual senders write is what we would: then no key was lost, and nothing is counted.
-    if _encode(envelope) == line:
+    if _encode(envelope) == line or _encode(_as_sdks_write(envelope)) == line:
         return None
     count += sum(value is not UNSET for value in _fields(envelope))
     return None if count == written_members(line) else "a key stands twice in one object"
+
+
+def _as_sdks_write(call: _Envelope) -> _AsSdksWrite:
+    return _AsSdksWrite(call.method, call.params, call.jsonrpc, call.id)
 
 
 def _fault_of_whole(value: dict[str, Any], text: bytes) -> str | None:
