@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import socket
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_jail.proxy.lines import EDGE, HIGH_WATER, LineReader, LineWriter, TooLong
+from mcp_jail.proxy.lines import (
+    EDGE,
+    HIGH_WATER,
+    LARGE,
+    LineReader,
+    LineWriter,
+    TooLong,
+    widen,
+)
 
 
 def read_all(pieces: list[bytes], limit: int = 1 << 20) -> list[bytes | TooLong]:
@@ -65,6 +75,40 @@ def test_a_line_without_end_keeps_no_more_than_its_edges() -> None:
     assert len(reader._kept) <= max(10_000 + 4096, 2 * EDGE)
     os.close(read_end)
     os.close(write_end)
+
+
+def test_a_large_line_comes_whole_and_makes_both_its_pipes_wide() -> None:
+    line = b"".join(b"%d," % number for number in range(700_000))
+    read_end, write_end = os.pipe()
+    for end in (read_end, write_end):
+        os.set_blocking(end, False)
+    reader, writer = LineReader(read_end), LineWriter(write_end)
+    for piece in (b"before\n", line + b"\n", b"after\n"):
+        writer.put(piece)
+    found: list[bytes | TooLong] = []
+    while len(found) < 3:
+        writer.flush()
+        found += reader.read()
+    assert found == [b"before", line, b"after"]
+    assert fcntl.fcntl(read_end, fcntl.F_GETPIPE_SZ) == LARGE
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_what_is_no_pipe_is_not_made_wide_and_takes_large_lines_too() -> None:
+    ours, theirs = socket.socketpair()
+    line = b"x" * 1_000_000
+    with ours, theirs:
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        reader, writer = LineReader(ours.fileno()), LineWriter(theirs.fileno())
+        writer.put(line + b"\n")
+        found: list[bytes | TooLong] = []
+        while not found:
+            writer.flush()
+            found += reader.read()
+        assert found == [line]
+        assert not widen(ours.fileno())
 
 
 def test_a_writer_never_blocks_and_says_when_it_is_full() -> None:

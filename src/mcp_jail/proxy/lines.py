@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections import deque
 
@@ -11,6 +12,11 @@ from mcp_jail.core.wire import MESSAGE_LIMIT
 
 # Bytes of one read. Twice this makes malloc map and unmap memory for each read (28 us).
 CHUNK = 64 * 1024
+
+# Bytes of a pipe, and of one read from it, while a line longer than a chunk passes. A pipe has
+# 64 KiB at first, and each time it runs full or empty costs a wake-up on both sides. 1 MiB is what
+# fs.pipe-max-size allows everybody; 64 such pipes are what one user may have (pipe(7)).
+LARGE = 1024 * 1024
 
 # Bytes of a dropped line that are kept from each end, to find the id it answered.
 EDGE = 4 * 1024
@@ -36,6 +42,7 @@ class LineReader:
         self._limit = limit
         self._kept = bytearray()
         self._size = 0
+        self._is_wide: bool | None = None  # None: never tried
 
     def read(self) -> list[bytes | TooLong]:
         """The lines one read completes; sets `at_end` when the other side has closed.
@@ -46,7 +53,7 @@ class LineReader:
         none, and one SDK logs an exception for each.
         """
         try:
-            data = os.read(self.fd, CHUNK)
+            data = os.read(self.fd, CHUNK if self._size < CHUNK else self._large())
         except BlockingIOError:
             self.is_dry = True
             return []
@@ -74,6 +81,12 @@ class LineReader:
             self._keep(rest)
         return lines
 
+    def _large(self) -> int:
+        """The size of a read in the midst of a large line, for which the pipe is made wide."""
+        if self._is_wide is None:
+            self._is_wide = widen(self.fd)
+        return LARGE if self._is_wide else CHUNK
+
     def _keep(self, data: bytes) -> None:
         self._size += len(data)
         self._kept += data
@@ -96,6 +109,7 @@ class LineWriter:
         self.is_broken = False
         self.pending = 0
         self._queue: deque[bytes | memoryview] = deque()
+        self._is_wide: bool | None = None
 
     @property
     def is_full(self) -> bool:
@@ -125,7 +139,9 @@ class LineWriter:
             self.pending -= written
             if written < len(data):
                 self._queue.appendleft(memoryview(data)[written:])
-                return
+                if self._is_wide is not None or self.pending < CHUNK:
+                    return
+                self._is_wide = widen(self.fd)  # and write on
 
     def _next(self) -> bytes | memoryview:
         """What one write takes: small pieces joined, at most a pipe's worth of a large one."""
@@ -137,3 +153,15 @@ class LineWriter:
             pieces.append(self._queue.popleft())
             size += len(pieces[-1])
         return b"".join(pieces)
+
+
+def widen(fd: int) -> bool:
+    """Make a pipe take a large message in few pieces; false where that is not possible.
+
+    Another kind of file has no such size, and a user with many wide pipes gets no more of them.
+    """
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, LARGE)
+    except OSError:
+        return False
+    return True
