@@ -202,6 +202,7 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+_encode_lines = msgspec.json.Encoder().encode_lines
 # NEL and the two Unicode separators end a line for some readers; as escapes they cannot.
 _SEPARATORS = (
     (b"\xe2\x80\xa8", b"\\u2028"),
@@ -226,13 +227,13 @@ def _message(envelope: _Envelope) -> Message:
 
 
 def _line(value: Any) -> bytes:
-    text = _encode(value)
+    text = _encode_lines((value,))  # with the newline, which spares a copy of what is large
     if not text.isascii():
         for separator, escape in _SEPARATORS:
             # The first byte alone is looked for at the speed of memchr(3).
             if separator[:1] in text and separator in text:
                 text = text.replace(separator, escape)
-    return text.replace(b"\r", b" ") + b"\n" if b"\r" in text else text + b"\n"
+    return text.replace(b"\r", b" ") if b"\r" in text else text
 
 
 def _fault_of_shape(envelope: _Envelope) -> str | None:
