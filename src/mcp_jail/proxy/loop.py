@@ -13,6 +13,7 @@ import select
 from collections.abc import Callable
 from typing import assert_never
 
+from mcp_jail.core import notes
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.events import (
     AuditFailed,
@@ -187,7 +188,10 @@ class Loop:
                 return []
         if self._cause is Cause.NOT_CONFINED:
             return []
-        effects = self._events(lines, FromServer, from_client=False)
+        if len(lines) < notes.LEAST:
+            effects = self._events(lines, FromServer, from_client=False)
+        else:
+            effects = self._events_of_many(lines)
         if self._from_server.at_end and self._how is None:
             self._stop(Cause.SERVER_GONE)
         return effects
@@ -205,6 +209,16 @@ class Loop:
                 effects += self._session.handle(Oversize(line.size, line.edges, from_client))
             else:
                 effects += self._session.handle(event(line))
+        return effects
+
+    def _events_of_many(self, lines: list[bytes | TooLong]) -> list[Effect]:
+        """The same for many lines of the server, where runs of log messages are one."""
+        effects: list[Effect] = []
+        for piece in notes.pieces(lines):
+            if isinstance(piece, notes.Run):
+                effects.append(ToClient(piece.lines))
+            else:
+                effects += self._events([piece], FromServer, from_client=False)
         return effects
 
     def _server_ended(self) -> list[Effect]:

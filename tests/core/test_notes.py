@@ -1,0 +1,142 @@
+"""Runs of log messages become what the session makes of each of them by itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imagined import Imagined
+from mcp_jail.core.decide import compile_rules
+from mcp_jail.core.events import FromServer, ToClient
+from mcp_jail.core.notes import LEAST, Run, pieces
+from mcp_jail.core.policy import Policy
+from mcp_jail.core.session import Session
+
+NOTE = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'
+AS_SDKS_WRITE = (
+    b'{"method":"notifications/message","params":{"level":"info","data":"x"},"jsonrpc":"2.0"}'
+)
+
+# Each but one thing away from a log message that needs no closer look.
+ODD = [
+    NOTE.replace(b'"level"', b'"level":"info","level"'),
+    NOTE.replace(b'"level"', b'"Data":1,"level"'),
+    NOTE.replace(b'"method"', b'"method":"notifications/message","method"', 1),
+    NOTE.replace(b'"params"', b'"id":1,"params"'),
+    NOTE.replace(b'"params"', b'"other":1,"params"'),
+    NOTE.replace(b'"x"', b'{"K":1,"k":2}'),
+    NOTE.replace(b'"x"', b"[" * 101 + b"]" * 101),
+    NOTE.replace(b'"x"', b"[" * 5000),
+    NOTE.replace(b'"x"', b"1" * 310),
+    NOTE.replace(b'"x"', b"1e400"),
+    NOTE.replace(b'"x"', b"NaN"),
+    NOTE.replace(b'"x"', b'"\\ud800"'),
+    NOTE.replace(b'"x"', b'"\xff"'),
+    NOTE.replace(b'"x"', '"a\u2028b"'.encode()),
+    NOTE.replace(b'"x"', b' "x"'),
+    NOTE.replace(b'"x"', b'\r"x"'),
+    NOTE.replace(b'"x"', b'"x","_meta":{"io.modelcontextprotocol/subscriptionId":"1"}'),
+    NOTE.replace(b"/message", b"/message/other"),
+    NOTE.replace(b"/message", b"/unheard"),
+    NOTE.replace(b"/message", b"/progress"),
+    NOTE[:-1],
+    NOTE + b" ",
+    NOTE + NOTE,
+    b"{}",
+    b'{"jsonrpc":"2.0","id":"1","result":{}}',
+]
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+)
+params = st.dictionaries(
+    st.sampled_from(["level", "data", "Data", "logger", "_meta", "x"]),
+    scalars | st.lists(scalars, max_size=2) | st.dictionaries(st.sampled_from("kK"), scalars),
+    max_size=3,
+)
+lines = st.sampled_from([NOTE, AS_SDKS_WRITE, *ODD]) | st.builds(
+    lambda inner: NOTE[: NOTE.index(b'{"level')] + msgspec.json.encode(inner) + b"}", params
+)
+batches = st.lists(st.tuples(lines, st.sampled_from([1, LEAST - 1, LEAST, 20])), max_size=4)
+
+
+def session() -> Session:
+    policy = msgspec.convert({"name": "t"}, Policy)
+
+    def describe(arguments: dict[str, Any]) -> tuple[None, str]:
+        del arguments
+        return None, ""
+
+    return Session(
+        compile_rules(policy, {}, home="/h", cwd=None),
+        Imagined({}),
+        fresh_id=lambda: "n",
+        describe=describe,
+    )
+
+
+def one_by_one(found: list[bytes]) -> tuple[bytes, int]:
+    """What the client is sent, and how many other effects there are."""
+    held = session()
+    effects = [effect for line in found for effect in held.handle(FromServer(line))]
+    sent = [effect.line for effect in effects if isinstance(effect, ToClient)]
+    return b"".join(sent), len(effects) - len(sent)
+
+
+def in_pieces(found: list[bytes]) -> tuple[bytes, int]:
+    held, sent, others = session(), b"", 0
+    for piece in pieces(found):
+        if isinstance(piece, Run):
+            sent += piece.lines
+            continue
+        for effect in held.handle(FromServer(piece)):
+            if isinstance(effect, ToClient):
+                sent += effect.line
+            else:
+                others += 1
+    return sent, others
+
+
+@given(batches)
+def test_in_runs_and_one_by_one_the_same_is_sent(batch: list[tuple[bytes, int]]) -> None:
+    found = [line for line, times in batch for _ in range(times)]
+    assert in_pieces(found) == one_by_one(found)
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("note", [NOTE, AS_SDKS_WRITE])
+def test_an_odd_line_is_never_part_of_a_run(odd: bytes, note: bytes) -> None:
+    run = [note] * LEAST
+    for found in ([*run, odd, *run], [odd] * LEAST, [odd, *run], [*run, odd]):
+        taken = b"".join(piece.lines for piece in pieces(found) if isinstance(piece, Run))
+        assert odd not in taken.split(b"\n")
+        assert in_pieces(found) == one_by_one(found)
+
+
+@pytest.mark.parametrize("note", [NOTE, AS_SDKS_WRITE])
+def test_a_run_of_plain_messages_is_one_piece_in_our_order(note: bytes) -> None:
+    run = Run((NOTE + b"\n") * LEAST)
+    assert list(pieces([b"{}", *[note] * LEAST, b"{}"])) == [b"{}", run, b"{}"]
+
+
+@given(st.text(max_size=8) | st.integers() | st.booleans() | st.none())
+def test_no_text_of_a_flat_value_is_shorter_than_ours(value: str | int | bool | None) -> None:
+    ours = msgspec.json.encode(value)
+    if ours.isascii():
+        assert len(ours) <= len(json.dumps(value))
+
+
+@pytest.mark.parametrize("code", range(128))
+def test_no_character_is_written_longer_than_it_must_be(code: int) -> None:
+    short = chr(code) in '"\\\b\f\n\r\t'
+    least = 2 if short else 6 if code < ord(" ") else 1
+    assert len(msgspec.json.encode(chr(code))) - 2 == least
