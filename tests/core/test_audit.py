@@ -9,6 +9,7 @@ import pytest
 
 from chains import CALL, run_lines
 from mcp_jail.core.audit import (
+    BUSY,
     MAX_ENTRY_BYTES,
     MAX_LINE_BYTES,
     Anchor,
@@ -127,3 +128,11 @@ def test_each_line_carries_the_hash_of_the_one_before_and_itself() -> None:
 def test_a_line_that_is_no_entry_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_record(line)
+
+
+def test_a_busy_run_changes_to_a_quicker_hash_and_its_chain_stays_whole() -> None:
+    lines = run_lines("busy", BUSY + 10)
+    previous = b""
+    for line in lines:
+        previous = link(previous, line[:-1])
+        assert line.endswith(b'"hash":"%b"}\n' % previous.hex().encode())

@@ -53,7 +53,7 @@ _SAFE = 2**53 - 1
 _Flat = dict[str, str | bool | Annotated[int, msgspec.Meta(ge=-_SAFE, le=_SAFE)] | None]
 
 
-class _Note(msgspec.Struct, forbid_unknown_fields=True):
+class _Note(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     jsonrpc: Literal["2.0"]
     method: Literal["notifications/message"]
     params: _Flat

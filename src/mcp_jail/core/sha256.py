@@ -6,8 +6,9 @@ module of its own. Only code that hashes megabytes should import `hashlib` inste
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from hashlib import sha256
@@ -21,13 +22,20 @@ else:
             from hashlib import sha256
 
 
-__all__ = ["hmac_sha256", "sha256"]
+__all__ = ["Hash", "hmac_sha256", "quick_sha256", "sha256"]
 
 # From here OpenSSL's code, six times as fast, wins back what loading it costs.
 LARGE_BYTES = 1024 * 1024
 BLOCK_BYTES = 64  # SHA-256's block (RFC 2104: longer keys are hashed first, shorter ones padded)
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
+
+
+class Hash(Protocol):
+    """A hash over some bytes."""
+
+    def digest(self) -> bytes:
+        """The hash, 32 bytes."""
 
 
 def hmac_sha256(key: bytes, message: bytes) -> bytes:
@@ -55,10 +63,17 @@ def _begun(key: bytes) -> tuple[bytes, Any, Any]:
     return inner_pad, sha256(inner_pad), sha256(outer_pad)
 
 
-def _of_large(message: bytes) -> bytes:
-    """The hash of a large message by OpenSSL, or by ours where a closed-in guard cannot load it."""
+def quick_sha256() -> Callable[[bytes], Hash]:
+    """OpenSSL's function, loaded now (4 ms, 3 MB); ours where a closed-in guard cannot load it.
+
+    Three times as fast for 400 bytes.
+    """
     try:
-        import hashlib  # noqa: PLC0415 - most runs never hash a megabyte
+        import hashlib  # noqa: PLC0415 - most runs hash little
     except (ImportError, OSError):
-        return sha256(message).digest()
-    return hashlib.sha256(message).digest()
+        return sha256
+    return hashlib.sha256
+
+
+def _of_large(message: bytes) -> bytes:
+    return quick_sha256()(message).digest()

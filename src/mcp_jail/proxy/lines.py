@@ -76,7 +76,9 @@ class LineReader:
             lines += self._complete()
         else:
             middle.insert(0, first)
-        lines += [line for line in middle if line and line != b"\r"]
+        if b"" in middle or b"\r" in middle:
+            middle = [line for line in middle if line and line != b"\r"]
+        lines += middle
         if rest:
             self._keep(rest)
         return lines
