@@ -111,6 +111,10 @@ class Session:
             case _:
                 assert_never(event)
 
+    def passes_logs(self) -> bool:
+        """Whether a plain log message goes to the client now, as it is and without a record."""
+        return "notifications/message" in mcp.SERVER_NOTIFICATIONS_PASSED
+
     def _oversize_from_client(self, event: Oversize) -> list[Effect]:
         reason = f"a line of {event.size} bytes, over the limit of {wire.MESSAGE_LIMIT}"
         error = wire.render_error(None, mcp.TOO_LARGE, f"mcp-jail: {reason}")
