@@ -1,10 +1,10 @@
 """Runs of a server's log messages, read and judged as one.
 
 A server that logs much sends thousands of `notifications/message` at once. A run of them is decoded
-strictly and rendered anew like everything else, only in one pass of each. It is passed on where it
-has as many bytes before and after, which leaves no room for a second key: what we render is as
-short as JSON without fractions can be. And where what a message holds is flat: then neither depth
-nor the session has anything to add. Anything else is left to the session, line by line.
+strictly, once, and rendered anew like everything else, only all in one call. It is passed on where
+the bytes are the same before and after, which leaves no room for a second key; where it holds what
+the protocol names and flat values, so that depth and case have nothing to add; and where no
+character needs a look. Anything else is left to the session, line by line.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-
-from mcp_jail.core.mcp import SERVER_NOTIFICATIONS_PASSED
-from mcp_jail.core.strict import collide
+from msgspec import UNSET, UnsetType
 
 # Lines below which a run is not worth looking for.
 LEAST = 8
@@ -30,14 +28,14 @@ class Run(msgspec.Struct, frozen=True):
 
 
 def pieces(lines: Sequence[Line]) -> Iterator[Line | Run]:
-    """The lines in their order, runs of log messages taken together; never raises."""
+    """The lines in their order, runs of plain log messages taken together; never raises."""
     start = 0
     while start < len(lines):
         end, run = start, None
-        for begins in _FORMS:
+        for begins, decoder in _FORMS:
             end = _end_of(lines, start, begins)
             if end - start >= LEAST:
-                run = _checked(lines[start:end])
+                run = _checked(lines[start:end], decoder)
                 break
         if run is not None:
             yield run
@@ -47,25 +45,34 @@ def pieces(lines: Sequence[Line]) -> Iterator[Line | Run]:
         start = end
 
 
-_METHOD: Literal["notifications/message"] = "notifications/message"
 # JavaScript's safe integers: what every reader takes for the same number.
 _SAFE = 2**53 - 1
-_Flat = dict[str, str | bool | Annotated[int, msgspec.Meta(ge=-_SAFE, le=_SAFE)] | None]
+_Integer = Annotated[int, msgspec.Meta(ge=-_SAFE, le=_SAFE)]
+
+
+class _Log(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    level: Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+    logger: str | UnsetType = UNSET
+    data: str | bool | _Integer | UnsetType | None = UNSET
 
 
 class _Note(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     jsonrpc: Literal["2.0"]
     method: Literal["notifications/message"]
-    params: _Flat
+    params: _Log
 
 
-# How usual senders begin it. Nothing, were the session not to pass it on.
+class _NoteAsSdksWrite(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    method: Literal["notifications/message"]
+    params: _Log
+    jsonrpc: Literal["2.0"]
+
+
+# How each form begins, and what reads many lines of it.
 _FORMS = (
-    (b'{"jsonrpc":"2.0","method":"%b"' % _METHOD.encode(), b'{"method":"%b"' % _METHOD.encode())
-    if _METHOD in SERVER_NOTIFICATIONS_PASSED
-    else ()
+    (b'{"jsonrpc":"2.0","method":"notifications/message"', msgspec.json.Decoder(_Note)),
+    (b'{"method":"notifications/message"', msgspec.json.Decoder(_NoteAsSdksWrite)),
 )
-_decode_lines = msgspec.json.Decoder(_Note).decode_lines
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
@@ -79,19 +86,22 @@ def _end_of(lines: Sequence[Any], start: int, begins: bytes) -> int:
     return end
 
 
-def _checked(lines: Sequence[Any]) -> Run | None:
+def _checked(lines: Sequence[Any], decoder: msgspec.json.Decoder[Any]) -> Run | None:
     """The run, None where a line of it needs a closer look."""
-    block = b"\n".join(lines)
-    if not block.isascii():
+    block = b"\n".join([*lines, b""])
+    if not block.isascii() or b"\x7f" in block or _has_escaped_control(block):
         return None
     try:
-        found = _decode_lines(block)
+        found = decoder.decode_lines(block)
     except (msgspec.DecodeError, RecursionError):
         return None
-    rendered = _encode_lines(found)
-    if len(rendered) != len(block) + 1:
+    if _encode_lines(found) != block:
         return None
-    for keys in {tuple(note.params) for note in found}:
-        if not keys or collide(dict.fromkeys(keys)):
-            return None  # without members, `params` itself is left out
-    return Run(rendered)
+    if type(found[0]) is _NoteAsSdksWrite:
+        block = _encode_lines([_Note(note.jsonrpc, note.method, note.params) for note in found])
+    return Run(block)
+
+
+def _has_escaped_control(block: bytes) -> bool:
+    """Whether a text may hold a control character, but for tab and line ends."""
+    return b"\\" in block and (b"\\u" in block or b"\\b" in block or b"\\f" in block)

@@ -188,7 +188,7 @@ class Loop:
                 return []
         if self._cause is Cause.NOT_CONFINED:
             return []
-        if len(lines) < notes.LEAST:
+        if len(lines) < notes.LEAST or not self._session.passes_logs():
             effects = self._events(lines, FromServer, from_client=False)
         else:
             effects = self._events_of_many(lines)
@@ -214,7 +214,7 @@ class Loop:
     def _events_of_many(self, lines: list[bytes | TooLong]) -> list[Effect]:
         """The same for many lines of the server, where runs of log messages are one."""
         effects: list[Effect] = []
-        for piece in notes.pieces(lines):
+        for piece in notes.pieces(lines):  # no line of a run changes what the session passes
             if isinstance(piece, notes.Run):
                 effects.append(ToClient(piece.lines))
             else:
