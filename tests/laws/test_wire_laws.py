@@ -50,6 +50,12 @@ def test_no_bytes_make_the_reader_raise(line: bytes) -> None:
         wire.members(message.raw)
 
 
+@given(st.binary(max_size=200) | messages.map(wire.render))
+def test_a_line_is_the_same_message_in_memory_that_was_gathered(line: bytes) -> None:
+    gathered: Any = bytearray(line)
+    assert wire.parse(gathered) == wire.parse(line)
+
+
 @given(messages)
 def test_what_is_rendered_is_read_back_the_same(message: wire.Message) -> None:
     line = wire.render(message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections import deque
+from typing import cast
 
 import msgspec
 
@@ -96,10 +97,12 @@ class LineReader:
             del self._kept[EDGE:-EDGE]
 
     def _complete(self) -> list[bytes | TooLong]:
-        line, size = bytes(self._kept), self._size
+        kept, size = self._kept, self._size
         self._kept, self._size = bytearray(), 0
+        # A large line is given away as it was gathered: to copy it costs more than to decode it.
+        line = bytes(kept) if size <= CHUNK else cast("bytes", kept)
         if size > self._limit:
-            return [TooLong(size, line)]
+            return [TooLong(size, bytes(kept))]
         return [line] if line and line != b"\r" else []
 
 
