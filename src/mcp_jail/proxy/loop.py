@@ -312,10 +312,9 @@ class Loop:
         return self._cause is Cause.AUDIT_FAILED and not self._is_left
 
     def _timeout(self) -> int | None:
-        if self._ladder.step is Step.RUNNING and not (
-            self._flush_by or self._write_by or self._lock.is_waiting
-        ):
-            return None
+        if self._ladder.step is Step.RUNNING and not (self._flush_by or self._lock.is_waiting):
+            # Without a look at the clock: what is due by then is seen at any wake-up before, too.
+            return None if self._write_by is None else int(HELD_SECONDS * 1000)
         now = self._clock()
         times = [None if self._explains() else self._flush_by, self._write_by]
         left = [max(0.0, by - now) for by in times if by is not None]
