@@ -52,6 +52,7 @@ TESTED_THROUGH: Final = {
     "core/replies.py": "core/test_session.py",
     "core/serverside.py": "core/test_session.py",
     "core/tally.py": "core/test_session.py",
+    "proxy/arrivals.py": "proxy/test_loop.py",
     "proxy/ending.py": "proxy/test_loop.py",
     "proxy/entries.py": "cli/test_run.py",
     "proxy/guard.py": "cli/test_run.py",

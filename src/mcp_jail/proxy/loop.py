@@ -13,17 +13,12 @@ import select
 from collections.abc import Callable
 from typing import assert_never
 
-from mcp_jail.core import notes
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.events import (
     AuditFailed,
     AwaitReview,
     Effect,
-    Event,
-    FromClient,
-    FromServer,
     LockChanged,
-    Oversize,
     Record,
     ServerGone,
     Tell,
@@ -34,9 +29,10 @@ from mcp_jail.core.events import (
 from mcp_jail.core.session import Session
 from mcp_jail.core.wire import MESSAGE_LIMIT
 from mcp_jail.errors import AuditError
+from mcp_jail.proxy import arrivals
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.ladder import Ladder, Step
-from mcp_jail.proxy.lines import HIGH_WATER, LineReader, LineWriter, TooLong
+from mcp_jail.proxy.lines import HIGH_WATER, LineReader, LineWriter
 from mcp_jail.proxy.ports import LockKeeper, Recorder, RunningServer
 from mcp_jail.proxy.signals import Signals
 from mcp_jail.proxy.stderr import ErrorStream
@@ -168,7 +164,7 @@ class Loop:
         return []
 
     def _read_client(self) -> list[Effect]:
-        effects = self._events(self._from_client.read(), FromClient, from_client=True)
+        effects = arrivals.from_client(self._session, self._from_client.read())
         if self._from_client.at_end:
             self._perform(effects)
             effects = []
@@ -188,37 +184,9 @@ class Loop:
                 return []
         if self._cause is Cause.NOT_CONFINED:
             return []
-        if len(lines) < notes.LEAST or not self._session.passes_logs():
-            effects = self._events(lines, FromServer, from_client=False)
-        else:
-            effects = self._events_of_many(lines)
+        effects = arrivals.from_server(self._session, lines)
         if self._from_server.at_end and self._how is None:
             self._stop(Cause.SERVER_GONE)
-        return effects
-
-    def _events(
-        self,
-        lines: list[bytes | TooLong],
-        event: Callable[[bytes], Event],
-        *,
-        from_client: bool,
-    ) -> list[Effect]:
-        effects: list[Effect] = []
-        for line in lines:
-            if isinstance(line, TooLong):
-                effects += self._session.handle(Oversize(line.size, line.edges, from_client))
-            else:
-                effects += self._session.handle(event(line))
-        return effects
-
-    def _events_of_many(self, lines: list[bytes | TooLong]) -> list[Effect]:
-        """The same for many lines of the server, where runs of log messages are one."""
-        effects: list[Effect] = []
-        for piece in notes.pieces(lines):  # no line of a run changes what the session passes
-            if isinstance(piece, notes.Run):
-                effects.append(ToClient(piece.lines))
-            else:
-                effects += self._events([piece], FromServer, from_client=False)
         return effects
 
     def _server_ended(self) -> list[Effect]:
@@ -229,7 +197,7 @@ class Loop:
         while not self._from_server.at_end and not self._from_server.is_dry:
             lines = self._from_server.read()
             if self._cause is not Cause.NOT_CONFINED:
-                effects += self._events(lines, FromServer, from_client=False)
+                effects += arrivals.from_server(self._session, lines)
         while self._errors.pass_on(self._server.stderr):
             pass
         self._stop(Cause.SERVER_GONE)
