@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from imagined import Imagined
 from mcp_jail.core.decide import compile_rules
-from mcp_jail.core.events import FromServer, ToClient
+from mcp_jail.core.events import FromClient, FromServer, ToClient
 from mcp_jail.core.notes import LEAST, Run, pieces
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.session import Session
@@ -19,6 +19,15 @@ from mcp_jail.core.session import Session
 NOTE = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'
 AS_SDKS_WRITE = (
     b'{"method":"notifications/message","params":{"level":"info","data":"x"},"jsonrpc":"2.0"}'
+)
+
+OPENING = (
+    b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
+    b'"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
+)
+OPENED = (
+    b'{"jsonrpc":"2.0","id":"n","result":{"protocolVersion":"2025-06-18","capabilities":'
+    b'{"logging":{}},"serverInfo":{"name":"s","version":"1"}}}'
 )
 
 # Each but one thing away from a log message that needs no closer look.
@@ -83,12 +92,15 @@ def session() -> Session:
         del arguments
         return None, ""
 
-    return Session(
+    held = Session(
         compile_rules(policy, {}, home="/h", cwd=None),
         Imagined({}),
         fresh_id=lambda: "n",
         describe=describe,
     )
+    held.handle(FromClient(OPENING))
+    held.handle(FromServer(OPENED))
+    return held
 
 
 def one_by_one(found: list[bytes]) -> tuple[bytes, int]:

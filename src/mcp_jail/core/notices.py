@@ -103,12 +103,14 @@ class Notices:
         level = message.params.get("level")
         if type(level) is not str or level not in _LEVELS:
             return self._dropped("a log message of no level")
-        if not self._state.opening.is_legacy and not self._wants_logs():
+        if not self.passes_logs():
             return self._dropped("a log message that no request asked for")
         return [self._passed(message)]
 
-    def _wants_logs(self) -> bool:
-        """Whether an open request asked for logs (2026-07-28)."""
+    def passes_logs(self) -> bool:
+        """Whether log messages pass now; in 2026-07-28 only while a request asked for them."""
+        if self._state.opening.is_legacy:
+            return True
         metas = (waiting.params.get("_meta") for waiting in self._state.in_flight)
         return any(type(meta) is dict and mcp.LOG_LEVEL_KEY in meta for meta in metas)
 

@@ -113,7 +113,7 @@ class Session:
 
     def passes_logs(self) -> bool:
         """Whether a plain log message goes to the client now, as it is and without a record."""
-        return "notifications/message" in mcp.SERVER_NOTIFICATIONS_PASSED
+        return self._server.notices.passes_logs()
 
     def _oversize_from_client(self, event: Oversize) -> list[Effect]:
         reason = f"a line of {event.size} bytes, over the limit of {wire.MESSAGE_LIMIT}"
