@@ -374,6 +374,10 @@ def test_a_result_that_wants_more_than_it_gives_is_not_passed_on(result: Any, er
 )
 @ERAS
 def test_no_answer_asks_the_client_for_input_and_no_input_goes_back(method: str, era: str) -> None:
+    if mcp.ONLY_IN_ERA.get(method, mcp.Era(era)) is not mcp.Era(era):
+        refused = session(era, **ALLOWING).handle(says(method, 1, **META[era]))
+        assert line(refused, ToClient)["error"]["code"] == mcp.METHOD_NOT_FOUND
+        return
     subject: Any = {"tools/call": {"name": "t"}, "prompts/get": {"name": "t"}}.get(method, {})
     subject = {"uri": "x://y"} if method == "resources/read" else subject
     for wants in (

@@ -135,8 +135,15 @@ def test_a_legacy_task_of_another_shape_is_not_passed_on(task: Any) -> None:
 # Whose it is
 
 
-@both_eras
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel", "tasks/update"])
+METHODS: Final = [
+    (era, method)
+    for era in ("legacy", "modern")
+    for method in ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update")
+    if mcp.ONLY_IN_ERA.get(method, mcp.Era(era)) is mcp.Era(era)
+]
+
+
+@pytest.mark.parametrize(("era", "method"), METHODS)
 @pytest.mark.parametrize("id", ["t2", "T1", "t1 ", "", 1, None, ["t1"]])
 def test_a_task_of_no_call_of_this_run_is_not_asked_about(era: str, method: str, id: Any) -> None:
     play = working(era)
@@ -147,8 +154,22 @@ def test_a_task_of_no_call_of_this_run_is_not_asked_about(era: str, method: str,
     assert play.reply["error"]["code"] == mcp.INVALID_PARAMS
 
 
-@both_eras
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
+def test_a_method_of_the_other_era_is_not_known() -> None:
+    for era in ("legacy", "modern"):
+        for method in ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update"):
+            if (era, method) not in METHODS:
+                play = working(era)
+                play.says(method, 1, taskId="t1")
+                assert play.reply["error"]["code"] == mcp.METHOD_NOT_FOUND
+
+
+def test_who_did_not_declare_tasks_is_told_so_in_the_modern_era() -> None:
+    play = Play("modern", server={"capabilities": TASKS}, offers=OFFERS)
+    play.says("tasks/get", 1, taskId="t1")
+    assert play.reply["error"]["code"] == mcp.MISSING_CAPABILITY
+
+
+@pytest.mark.parametrize(("era", "method"), [each for each in METHODS if each[1] != "tasks/update"])
 def test_a_question_about_a_task_is_recorded_as_one_about_its_tool(era: str, method: str) -> None:
     play = working(era)
     effects = play.says(method, 1, taskId="t1")

@@ -15,7 +15,7 @@ from mcp_jail.core.decide import Decision
 from mcp_jail.core.events import Effect, Record, Tell, ToClient
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.lock import ItemKind
-from mcp_jail.core.mcp import Treatment
+from mcp_jail.core.mcp import Era, Treatment
 from mcp_jail.core.policy import Additional, Verdict
 from mcp_jail.core.rounds import Retry
 from mcp_jail.core.state import State
@@ -45,7 +45,8 @@ class Calls:
             return self._malformed(request, subject)
         if treatment is Treatment.TASK:
             return self._of_task(request, subject)
-        if "task" in request.params and not self._state.opening.has_tasks:
+        is_task = "task" in request.params and mcp.era_of(request.params) is Era.LEGACY
+        if is_task and not self._state.opening.has_tasks:
             fault = BadLine("the server takes no call as a task", mcp.INVALID_PARAMS, request.id)
             return self._malformed(request, fault)
         decision = self._decide(treatment, subject)
@@ -184,6 +185,8 @@ class Calls:
 
     def _of_task(self, request: Request, subject: Subject) -> list[Effect]:
         """A task goes by the call it is of: that was allowed, or there would be no such task."""
+        if not self._state.opening.takes_tasks(mcp.era_of(request.params), request.params):
+            return [ToClient(replies.missing_tasks(request))]
         task = self._state.tasks.get(subject.name)
         fault: str | None = "it names a task that is none of this run"
         if task is not None:

@@ -51,7 +51,8 @@ class ClientSide:
             error = wire.render_error(None, wire.INVALID_REQUEST, f"mcp-jail: {fault}")
             return [*self._tally.violation("client", fault), ToClient(error)]
         treatment = mcp.CLIENT_REQUESTS.get(request.method)
-        if treatment is None:
+        era = mcp.era_of(request.params)
+        if treatment is None or mcp.ONLY_IN_ERA.get(request.method, era) is not era:
             return self._refuse_method(request)
         if self._is_too_early(request):
             error = wire.render_error(

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from mcp_jail.core import mcp, questions, replies, rounds, tasks, wire
+from mcp_jail.core import questions, replies, rounds, tasks, wire
 from mcp_jail.core.events import Effect, Record, Tell, ToClient, ToServer
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import Waiting
@@ -140,11 +140,8 @@ class Interim:
         return self._passing.passed(waiting, self._results.task(result, waiting.era), raw)
 
     def _may_be_task(self, waiting: Waiting) -> bool:
-        if waiting.era is Era.LEGACY:
-            return "task" in waiting.params
-        capabilities = self._state.opening.capabilities_of(waiting.era, waiting.params)
-        extensions = capabilities.get("extensions")
-        return type(extensions) is dict and mcp.TASKS_EXTENSION in extensions
+        is_asked = waiting.era is Era.MODERN or "task" in waiting.params
+        return is_asked and self._state.opening.takes_tasks(waiting.era, waiting.params)
 
     def of_task(self, waiting: Waiting, raw: Raw) -> list[Effect]:
         """The state or the outcome of a task of this run."""

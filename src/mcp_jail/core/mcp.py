@@ -30,6 +30,7 @@ TASKS_EXTENSION = PREFIX + "tasks"
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
+MISSING_CAPABILITY = -32021  # 2026-07-28: the client did not say that it can do this
 DENIED = 4030
 TOO_LARGE = 4130
 SERVER_GONE = 5030
@@ -92,6 +93,19 @@ CLIENT_REQUESTS: dict[str, Treatment] = {
     "tasks/update": Treatment.TASK,
     "tasks/cancel": Treatment.TASK,
     "tasks/list": Treatment.LIST_TASKS,
+}
+
+# Methods that only one era has. `ping` is answered in both; `initialize` without metadata is legacy
+# by that, and a probe for the modern era may come without.
+ONLY_IN_ERA: dict[str, Era] = {
+    "initialize": Era.LEGACY,
+    "logging/setLevel": Era.LEGACY,
+    "resources/subscribe": Era.LEGACY,
+    "resources/unsubscribe": Era.LEGACY,
+    "tasks/result": Era.LEGACY,
+    "tasks/list": Era.LEGACY,
+    "tasks/update": Era.MODERN,
+    "subscriptions/listen": Era.MODERN,
 }
 
 # The members that the params of a request may have when nothing about it is judged; any other is

@@ -76,6 +76,13 @@ class Opening:
             return self.capabilities
         return _object(_object(params.get("_meta")).get(mcp.CLIENT_CAPABILITIES_KEY))
 
+    def takes_tasks(self, era: Era, params: dict[str, Any]) -> bool:
+        """Whether a request may be about tasks: a matter of each request in the modern era."""
+        if era is Era.LEGACY:
+            return True
+        extensions = _object(self.capabilities_of(era, params).get("extensions"))
+        return mcp.TASKS_EXTENSION in extensions
+
     def line_limit(self, era: Era, params: dict[str, Any]) -> int:
         """The bytes of an answer to this request that its client takes."""
         meta = _object(params.get("_meta"))
@@ -90,6 +97,8 @@ class Opening:
         if method == "initialize":
             return params | {"capabilities": self._offered(_object(params.get("capabilities")))}
         meta = params.get("_meta")
+        if "task" in params and mcp.era_of(params) is Era.MODERN:
+            params = {name: value for name, value in params.items() if name != "task"}
         if type(meta) is not dict or mcp.CLIENT_CAPABILITIES_KEY not in meta:
             return params
         offered = self._offered(_object(meta[mcp.CLIENT_CAPABILITIES_KEY]))

@@ -28,6 +28,16 @@ def refusal_in_words(id: MessageId, treatment: Treatment, era: Era, text: str) -
     return wire.render_error(id, mcp.DENIED, text)
 
 
+def missing_tasks(request: Request) -> bytes:
+    """The error for who asks about a task without having said that it knows tasks (2026-07-28)."""
+    error = {
+        "code": mcp.MISSING_CAPABILITY,
+        "message": "mcp-jail: the client did not declare the tasks extension",
+        "data": {"requiredCapabilities": {"extensions": {mcp.TASKS_EXTENSION: {}}}},
+    }
+    return wire.render(wire.Failure(request.id, error))
+
+
 def refusal_text(decision: decide.Decision) -> str:
     """The words of a refusal: what did not hold, never how to widen it."""
     by = "lock" if decision.rule == LOCK_RULE else "policy"

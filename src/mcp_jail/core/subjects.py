@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from mcp_jail.core import mcp
-from mcp_jail.core.mcp import Treatment
+from mcp_jail.core.mcp import Era, Treatment, era_of
 from mcp_jail.core.rounds import RETRY_MEMBERS
 from mcp_jail.core.wire import BadLine, Request
 
@@ -51,7 +51,7 @@ def subject_of(request: Request, treatment: Treatment) -> Subject | BadLine:
         return _refused(request, f"needs {'uri' if is_uri else 'name'!r}, a string")
     if type(arguments) is not dict:
         return _refused(request, "needs 'arguments' to be an object")
-    if "task" in params and _fault_of_task(params["task"]):
+    if "task" in params and era_of(params) is Era.LEGACY and _fault_of_task(params["task"]):
         return _refused(request, "needs 'task' to be an object with a number 'ttl' or nothing")
     return Subject(name, arguments, is_uri)
 
