@@ -85,6 +85,13 @@ HIDDEN = {
     "no character": "a\ufdd0b\uffff",
     "no character of a higher plane": "a\U0001fffe",
     "a plane without characters": "a\U00050000",
+    "another plane without characters": "a\U00090000",
+    "a further plane without characters": "a\U000d0000",
+    "the end of the plane of tags": "a\U000e0fff\U000effff",
+    "no character beyond private use": "a\U000ffffe",
+    "no character at the very end": "a\U0010ffff",
+    "no character of the third plane": "a\U0002fffe",
+    "unassigned before annotation": "a\ufff5",
     "lone surrogate": "a\ud800",
 }
 

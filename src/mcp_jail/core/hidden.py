@@ -186,8 +186,8 @@ def _escapes() -> re.Pattern[bytes]:
 def _encoded() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
     """First bytes in UTF-8, each with what begins so and may be hidden: all of `_INVISIBLE`."""
     return tuple(
-        (written[:1], re.compile(written[:1] + rest, re.DOTALL))
-        for written, rest in (
+        (lead, re.compile(lead + rest, re.DOTALL))
+        for lead, rest in (
             (b"\xc2", rb"[\x80-\x9f\xad]"),
             (b"\xcd", rb"\x8f"),
             (b"\xd8", rb"\x9c"),
