@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_jail.core.hosts import canonical_host, compile_hosts, host_allowed, host_of_argument
+from mcp_jail.core.hosts import (
+    HostRule,
+    allowing_rule,
+    canonical_host,
+    compile_hosts,
+    host_allowed,
+    host_of_argument,
+    is_address,
+    read_rule,
+)
 
 RULES = compile_hosts(
     ["api.github.com", "*.githubusercontent.com", "db.internal:5432", "127.0.0.1:5432", "[::1]:80"]
@@ -175,3 +184,22 @@ def test_a_host_has_one_form() -> None:
     assert canonical_host("[2001:DB8::0:1]") == "2001:db8::1"
     assert canonical_host("a" * 64 + ".com") is None
     assert canonical_host("-a.com") is None
+
+
+def test_the_rule_that_allows_is_the_nearest_one() -> None:
+    texts = ["*.example.com", "*.b.example.com", "a.b.example.com", "*.example.com:80"]
+    rules = compile_hosts(texts)
+    assert allowing_rule("a.b.example.com", 443, rules) == read_rule("a.b.example.com")
+    assert allowing_rule("x.y.b.example.com", 443, rules) == read_rule("*.b.example.com")
+    assert allowing_rule("b.example.com", 443, rules) == HostRule("example.com", 443, below=True)
+    assert allowing_rule("b.example.com", 80, rules) == read_rule("*.example.com:80")
+    assert allowing_rule("example.com", 443, rules) is None
+
+
+def test_an_address_is_told_from_a_name() -> None:
+    assert [is_address(host) for host in ("127.0.0.1", "::1", "10.example", "a.0x7f")] == [
+        True,
+        True,
+        False,
+        True,
+    ]

@@ -33,6 +33,14 @@ class HostAndPort(NamedTuple):
     port: int
 
 
+class HostRule(NamedTuple):
+    """One rule in its one form: this host, or with `below` every name below it and not it."""
+
+    host: str
+    port: int
+    below: bool
+
+
 class HostRules(msgspec.Struct, frozen=True):
     """Rules in a form whose look-up costs the same however many there are."""
 
@@ -42,29 +50,45 @@ class HostRules(msgspec.Struct, frozen=True):
 
 def compile_hosts(rules: Iterable[str]) -> HostRules:
     """Rules of a policy as sets; raises ValueError with the reason for one that is not valid."""
-    exact, below = set(), set()
-    for rule in rules:
-        if "/" in rule or "@" in rule:
-            raise ValueError("write host or host:port, not a URL")
-        if rule.startswith("*."):
-            below.add(_split(rule[2:], names_only=True))
-        else:
-            exact.add(_split(rule))
-    return HostRules(frozenset(exact), frozenset(below))
+    read = [read_rule(rule) for rule in rules]
+    return HostRules(
+        exact=frozenset(HostAndPort(r.host, r.port) for r in read if not r.below),
+        below=frozenset(HostAndPort(r.host, r.port) for r in read if r.below),
+    )
+
+
+def read_rule(text: str) -> HostRule:
+    """A rule of a policy; raises ValueError with the reason where it is not valid."""
+    if "/" in text or "@" in text:
+        raise ValueError("write host or host:port, not a URL")
+    if text.startswith("*."):
+        return HostRule(*_split(text[2:], names_only=True), below=True)
+    return HostRule(*_split(text), below=False)
 
 
 def host_allowed(host: str, port: int, rules: HostRules) -> bool:
     """Whether a rule names this host and port; `*.x` means names below x, never x itself."""
+    return allowing_rule(host, port, rules) is not None
+
+
+def allowing_rule(host: str, port: int, rules: HostRules) -> HostRule | None:
+    """The rule that allows a host and port: the one that names it, else the nearest above it."""
     name = canonical_host(host)
     if name is None:
-        return False
+        return None
     if HostAndPort(name, port) in rules.exact:
-        return True
-    if ":" in name or _is_number(name):
-        return False
+        return HostRule(name, port, below=False)
+    if is_address(name):
+        return None
     labels = name.split(".")
     parents = (".".join(labels[start:]) for start in range(1, len(labels)))
-    return any(HostAndPort(parent, port) in rules.below for parent in parents)
+    nearest = next((p for p in parents if HostAndPort(p, port) in rules.below), None)
+    return None if nearest is None else HostRule(nearest, port, below=True)
+
+
+def is_address(host: str) -> bool:
+    """Whether a canonical host is an address and no name."""
+    return ":" in host or _is_number(host)
 
 
 def host_of_argument(text: str) -> HostAndPort | None:
