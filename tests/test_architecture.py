@@ -33,6 +33,7 @@ WITHOUT_TEST_FILE: Final = {
     "core/events.py": "values only",
     "core/policy.py": "types only; tests/config reads policies through them",
     "core/spec.py": "values only; tests/sandbox builds plans from them",
+    "gate/first_bytes.py": "values only; gate/test_hello.py and test_http_host.py read into them",
 }
 
 # Modules that are parts of one mechanism and are tried through it, each with the file that does.
