@@ -1,0 +1,120 @@
+"""What the policy opens, in the form the relay asks: one matcher with the `host` of arguments.
+
+Pure. A connection is asked about by the name or literal address the program used and the port, a
+question for an address by the name alone.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from mcp_jail.core.hosts import (
+    HostAndPort,
+    HostRule,
+    HostRules,
+    allowing_rule,
+    canonical_host,
+    compile_hosts,
+    host_allowed,
+    is_address,
+    read_rule,
+)
+from mcp_jail.core.policy import HostEntry, Network, NetworkMode, Tls, Verdict
+
+DNS_PORT: Final = 53
+HTTP_PORT: Final = 80
+HTTPS_PORT: Final = 443
+
+# Ports of one policy. Each is two listening sockets, and one message carries 253 descriptors.
+PORTS_LIMIT: Final = 64
+
+
+class Check(Enum):
+    """What the first bytes of a connection must be before it is led on."""
+
+    NONE = "nothing"  # whoever speaks first, at once
+    TLS = "a ClientHello for the name"
+    HTTP = "a request for the name"
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """A rule that opens a connection: as the policy writes it, and what it asks for."""
+
+    rule: str
+    check: Check
+
+
+class Allow(msgspec.Struct, frozen=True):
+    """All that a policy opens. `ports` are those to listen on, `private` is network.private."""
+
+    rules: HostRules
+    openings: dict[HostRule, Opening]
+    ports: tuple[int, ...]
+    private: bool = False
+
+    def opening(self, host: str, port: int) -> Opening | None:
+        """The rule that opens this name or literal address on this port, None where none does."""
+        rule = allowing_rule(host, port, self.rules)
+        return None if rule is None else self.openings.get(rule)
+
+    def names(self, host: str) -> bool:
+        """Whether some rule opens this name on some port: only such a name gets an address."""
+        name = canonical_host(host)
+        if name is None or is_address(name):
+            return False
+        return any(host_allowed(name, port, self.rules) for port in self.ports)
+
+    def is_literal(self, address: str, port: int) -> bool:
+        """Whether a rule writes down this very address, and so vouches for it."""
+        host = canonical_host(address)
+        return host is not None and HostAndPort(host, port) in self.rules.exact
+
+
+NOTHING: Final = Allow(rules=compile_hosts(()), openings={}, ports=())
+
+
+def compile_network(network: Network) -> Allow:
+    """What a policy's `network` opens; ValueError, with the reason, for a rule no gate can keep.
+
+    `network.mode: none` opens nothing, whatever else is written. Of two entries for one host and
+    port the stricter check holds.
+    """
+    if network.mode is not NetworkMode.ALLOWLIST:
+        return NOTHING
+    openings: dict[HostRule, Opening] = {}
+    for entry in network.allow:
+        text = entry.host if isinstance(entry, HostEntry) else entry
+        rule = read_rule(text)
+        if rule.port == DNS_PORT:
+            raise ValueError(f"'{text}': port {DNS_PORT} is answered by the gate's own name server")
+        opening = Opening(text, _check(entry, rule, network.tls))
+        known = openings.get(rule)
+        if known is None or known.check is Check.NONE:
+            openings[rule] = opening
+    ports = {rule.port for rule in openings} | {HTTP_PORT, HTTPS_PORT}
+    if len(ports) > PORTS_LIMIT:
+        raise ValueError(f"{len(ports)} different ports, at most {PORTS_LIMIT} can be listened on")
+    return Allow(
+        rules=HostRules(
+            exact=frozenset(HostAndPort(r.host, r.port) for r in openings if not r.below),
+            below=frozenset(HostAndPort(r.host, r.port) for r in openings if r.below),
+        ),
+        openings=openings,
+        ports=tuple(sorted(ports)),
+        private=network.private is Verdict.ALLOW,
+    )
+
+
+def _check(entry: str | HostEntry, rule: HostRule, default: Tls) -> Check:
+    """A port tells what is spoken on it, and an entry with `tls` says so for any other port."""
+    tls = entry.tls if isinstance(entry, HostEntry) else default
+    if tls is Tls.ANY:
+        return Check.NONE
+    if rule.port == HTTP_PORT:
+        return Check.HTTP
+    if rule.port == HTTPS_PORT or isinstance(entry, HostEntry):
+        return Check.TLS
+    return Check.NONE
