@@ -1,0 +1,161 @@
+"""What a jail tried on its network, from the relay to the guard: one line of JSON each.
+
+A jail can try a million things a second, and each line becomes an entry of the audit. So the first
+of a kind is told at once, and its repetitions are counted and told every few seconds as one line;
+beyond a number of kinds all others are counted together. Pure: time comes in.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from mcp_jail.core.policy import Verdict
+
+# Kinds of attempts that are told apart in one run; 5 MB of audit at most, before any repeats.
+KINDS_LIMIT: Final = 1000
+# Seconds between two lines about repetitions of one kind.
+EVERY: Final = 10.0
+# Characters of a host or a reason; the longest name has 253.
+TEXT_LIMIT: Final = 300
+# Bytes of a line the guard reads: no line of ours is longer, so one write(2) is whole (PIPE_BUF).
+LINE_LIMIT: Final = 4096
+
+OTHERS: Final = "(others)"
+
+
+class What(Enum):
+    """What was tried, or what became of it."""
+
+    LOOKUP = "lookup"  # a name was asked for that no rule opens
+    CONNECT = "connect"  # TCP: opened or refused
+    FAILED = "failed"  # opened by a rule, but the other side cannot be reached
+    CLOSED = "closed"  # an opened connection is over
+    UDP = "udp"
+    PING = "ping"
+    OTHER = "other"  # another protocol
+    LOST = "lost"  # attempts that were not seen or not told, only counted
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One attempt, or `times` of the same. `host` is the name or address the program used."""
+
+    what: What
+    verdict: Verdict
+    host: str = ""
+    port: int = 0
+    rule: str = ""  # of network.allow, as it is written
+    why: str = ""  # it was refused, or failed
+    address: str = ""  # that was dialled
+    sent: int = 0  # bytes from the jail
+    received: int = 0
+    ms: int = 0  # how long it took to open, or how long it was open; the longest of `times`
+    times: int = 1
+
+
+def encode(attempt: Attempt) -> bytes:
+    """An attempt as one line, newline included, at most LINE_LIMIT bytes."""
+    return _ENCODER.encode(attempt) + b"\n"
+
+
+def decode(line: bytes) -> Attempt:
+    """The attempt a line holds; ValueError for anything that is not one."""
+    if len(line) > LINE_LIMIT:
+        raise ValueError("a line that is too long")
+    return _DECODER.decode(line)
+
+
+class Tally:
+    """Attempts in, those to tell out. `now` is in seconds, of a clock that never goes back."""
+
+    def __init__(self, kinds: int = KINDS_LIMIT, every: float = EVERY) -> None:
+        self._kinds = kinds
+        self._every = every
+        self._known: dict[Attempt, _Repeated] = {}
+        self._due = 0.0
+
+    def note(self, attempt: Attempt, now: float) -> Attempt | None:
+        """Take an attempt in; it comes back, shortened, where it is to be told at once."""
+        attempt = _short(attempt)
+        kind = _kind(attempt)
+        if kind not in self._known and len(self._known) >= self._kinds:
+            # Verdicts and kinds are few, so these never are too many.
+            kind = Attempt(what=attempt.what, verdict=attempt.verdict, host=OTHERS)
+        repeated = self._known.get(kind)
+        if repeated is None:
+            self._known[kind] = _Repeated()
+            return attempt if kind.host != OTHERS else kind_with(kind, attempt)
+        if not repeated.times:
+            self._due = self._due or now + self._every
+        repeated.add(attempt)
+        return None
+
+    def due(self, now: float) -> list[Attempt]:
+        """The repetitions that are to be told now."""
+        return self.rest() if self._due and now >= self._due else []
+
+    def wait(self, now: float) -> float | None:
+        """Seconds until something is due, None where nothing waits."""
+        return max(0.0, self._due - now) if self._due else None
+
+    def rest(self) -> list[Attempt]:
+        """All repetitions that were not told yet."""
+        self._due = 0.0
+        told = [repeated.as_one(kind) for kind, repeated in self._known.items() if repeated.times]
+        for repeated in self._known.values():
+            repeated.clear()
+        return told
+
+
+class _Repeated:
+    """Repetitions of one kind since they were last told."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.times = self.sent = self.received = self.ms = 0
+
+    def add(self, attempt: Attempt) -> None:
+        self.times += attempt.times
+        self.sent += attempt.sent
+        self.received += attempt.received
+        self.ms = max(self.ms, attempt.ms)
+
+    def as_one(self, kind: Attempt) -> Attempt:
+        return msgspec.structs.replace(
+            kind, times=self.times, sent=self.sent, received=self.received, ms=self.ms
+        )
+
+
+def kind_with(kind: Attempt, attempt: Attempt) -> Attempt:
+    """A kind with the numbers of one attempt."""
+    return msgspec.structs.replace(
+        kind, times=attempt.times, sent=attempt.sent, received=attempt.received, ms=attempt.ms
+    )
+
+
+def _short(attempt: Attempt) -> Attempt:
+    if len(attempt.host) <= TEXT_LIMIT and len(attempt.why) <= TEXT_LIMIT:
+        return attempt
+    return msgspec.structs.replace(
+        attempt, host=attempt.host[:TEXT_LIMIT], why=attempt.why[:TEXT_LIMIT]
+    )
+
+
+def _kind(attempt: Attempt) -> Attempt:
+    """What makes two attempts the same."""
+    return Attempt(
+        what=attempt.what,
+        verdict=attempt.verdict,
+        host=attempt.host,
+        port=attempt.port,
+        rule=attempt.rule,
+        why=attempt.why,
+    )
+
+
+_ENCODER: Final = msgspec.json.Encoder()
+_DECODER: Final = msgspec.json.Decoder(Attempt)
