@@ -37,6 +37,7 @@ class What(Enum):
     PING = "ping"
     OTHER = "other"  # another protocol
     LOST = "lost"  # attempts that were not seen or not told, only counted
+    BROKEN = "broken"  # the gate itself: nothing passes any more
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
