@@ -1,0 +1,174 @@
+"""What a jail tries where nobody listens: packets on its lo, seen from outside. Pure.
+
+A socket of AF_PACKET sees every packet. The kernel keeps all of them from us but the few that tell
+of an attempt, by the filter below; `read_packet` says what each means. A connection a server makes
+to itself is no attempt to get out, so on loopback addresses only what was turned away counts: the
+reset or the ICMP error that came back. Elsewhere the first packet counts.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from mcp_jail.gate.attempts import What
+
+# Bytes of a packet that are looked at: an IPv6 header, an ICMP error, and what it quotes.
+SNAP: Final = 128
+
+_TCP, _UDP, _ICMP, _ICMP6 = 6, 17, 1, 58
+_SYN: Final = 0x02
+_REFUSED: Final = 0x14  # RST and ACK: what a port without a listener answers
+_STATE: Final = 0x17  # FIN, SYN, RST, ACK
+_DNS: Final = 53
+
+
+class Seen(NamedTuple):
+    """An attempt: what, at which address, at which port (for OTHER: the protocol's number)."""
+
+    what: What
+    address: str
+    port: int
+
+
+def read_packet(packet: bytes) -> Seen | None:
+    """What an IP packet tells of; None for one that tells nothing, or is not whole."""
+    header = _ip(packet)
+    if header is None:
+        return None
+    protocol, source, destination, body = header
+    read = _READERS.get(protocol)
+    if read is None:
+        return Seen(What.OTHER, _text(destination), protocol)
+    return read(source, destination, body)
+
+
+def _tcp(source: bytes, destination: bytes, body: bytes) -> Seen | None:
+    if len(body) < 20:  # noqa: PLR2004
+        return None
+    from_port, to_port = struct.unpack_from("!HH", body)
+    if body[13] & _STATE == _SYN and not _is_loopback(destination):
+        return Seen(What.CONNECT, _text(destination), to_port)
+    if body[13] & _STATE == _REFUSED and _is_loopback(source):
+        return Seen(What.CONNECT, _text(source), from_port)
+    return None
+
+
+def _udp(_source: bytes, destination: bytes, body: bytes) -> Seen | None:
+    if len(body) < 8 or _is_loopback(destination):  # noqa: PLR2004
+        return None
+    return Seen(What.UDP, _text(destination), int.from_bytes(body[2:4], "big"))
+
+
+def _icmp(echo: int, unreachable: int) -> Callable[[bytes, bytes, bytes], Seen | None]:
+    def read(_source: bytes, destination: bytes, body: bytes) -> Seen | None:
+        if body[:1] == bytes((echo,)):
+            return Seen(What.PING, _text(destination), 0)
+        quoted = _ip(body[8:]) if body[:1] == bytes((unreachable,)) else None
+        if quoted is None or quoted[0] != _UDP or len(quoted[3]) < 4:  # noqa: PLR2004
+            return None
+        if not _is_loopback(quoted[2]):
+            return None  # its first packet was seen
+        return Seen(What.UDP, _text(quoted[2]), int.from_bytes(quoted[3][2:4], "big"))
+
+    return read
+
+
+_READERS: Final = {_TCP: _tcp, _UDP: _udp, _ICMP: _icmp(8, 3), _ICMP6: _icmp(128, 1)}
+
+
+def _ip(packet: bytes) -> tuple[int, bytes, bytes, bytes] | None:
+    """Protocol, source, destination and body of a packet; extension headers are a protocol."""
+    version = packet[0] >> 4 if packet else 0
+    if version == 4 and len(packet) >= 20:  # noqa: PLR2004
+        size = (packet[0] & 0xF) * 4
+        if not 20 <= size <= len(packet):  # noqa: PLR2004
+            return None
+        return packet[9], packet[12:16], packet[16:20], packet[size:]
+    if version == 6 and len(packet) >= 40:  # noqa: PLR2004
+        return packet[6], packet[8:24], packet[24:40], packet[40:]
+    return None
+
+
+def _is_loopback(address: bytes) -> bool:
+    return address[0] == 127 if len(address) == 4 else address == bytes(15) + b"\1"  # noqa: PLR2004
+
+
+def _text(address: bytes) -> str:
+    return socket.inet_ntop(socket.AF_INET if len(address) == 4 else socket.AF_INET6, address)  # noqa: PLR2004
+
+
+# The filter, in classic BPF (linux/filter.h). A packet begins with its IP header.
+_LOAD_WORD, _LOAD_HALF, _LOAD_BYTE = 0x20, 0x28, 0x30
+_FROM_X_WORD, _FROM_X_HALF, _FROM_X_BYTE = 0x40, 0x48, 0x50  # the same, counted from X
+_X_NUMBER, _X_IPV4_SIZE = 0x01, 0xB1
+_IF_EQUAL, _IF_ANY_BIT, _AND, _RETURN = 0x15, 0x45, 0x54, 0x06
+_KIND: Final = 0xFFFFF004  # SKF_AD_PKTTYPE
+_PROTOCOL: Final = 0xFFFFF000  # SKF_AD_PROTOCOL
+_OUTGOING: Final = 4  # PACKET_OUTGOING: each packet on lo is seen twice, going and coming
+_IPV4, _IPV6 = 0x0800, 0x86DD
+
+# Each line: a label, or an instruction with where to go on if it holds and if not ("" = next line).
+_LISTING: Final[tuple[str | tuple[int, int, str, str], ...]] = (
+    (_LOAD_BYTE, _KIND, "", ""),
+    (_IF_EQUAL, _OUTGOING, "drop", ""),
+    (_LOAD_HALF, _PROTOCOL, "", ""),
+    (_IF_EQUAL, _IPV4, "", "not IPv4"),
+    (_LOAD_HALF, 6, "", ""),
+    (_IF_ANY_BIT, 0x1FFF, "drop", ""),  # a later fragment: the first one tells
+    (_X_IPV4_SIZE, 0, "", ""),
+    (_LOAD_BYTE, 9, "", ""),
+    (_IF_EQUAL, _TCP, "tcp", ""),
+    (_IF_EQUAL, _UDP, "udp", ""),
+    (_IF_EQUAL, _ICMP, "", "keep"),
+    (_FROM_X_BYTE, 0, "", ""),
+    (_IF_EQUAL, 8, "keep", ""),
+    (_IF_EQUAL, 3, "keep", "drop"),
+    "not IPv4",
+    (_IF_EQUAL, _IPV6, "", "drop"),
+    (_X_NUMBER, 40, "", ""),
+    (_LOAD_BYTE, 6, "", ""),
+    (_IF_EQUAL, _TCP, "tcp", ""),
+    (_IF_EQUAL, _UDP, "udp", ""),
+    (_IF_EQUAL, _ICMP6, "", "keep"),
+    (_FROM_X_BYTE, 0, "", ""),
+    (_IF_EQUAL, 128, "keep", ""),
+    (_IF_EQUAL, 1, "keep", "drop"),
+    "tcp",
+    (_FROM_X_BYTE, 13, "", ""),
+    (_AND, _STATE, "", ""),
+    (_IF_EQUAL, _SYN, "keep", ""),
+    (_IF_EQUAL, _REFUSED, "", "drop"),
+    (_FROM_X_WORD, 4, "", ""),  # such a reset has the sequence number 0 (RFC 9293, 3.10.7.1)
+    (_IF_EQUAL, 0, "keep", "drop"),
+    "udp",
+    (_FROM_X_HALF, 2, "", ""),
+    (_IF_EQUAL, _DNS, "drop", ""),  # the name server sees those itself
+    (_FROM_X_HALF, 0, "", ""),
+    (_IF_EQUAL, _DNS, "drop", "keep"),
+    "keep",
+    (_RETURN, SNAP, "", ""),
+    "drop",
+    (_RETURN, 0, "", ""),
+)
+
+
+def packet_filter() -> bytes:
+    """The filter as the kernel takes it: eight bytes an instruction."""
+    places: dict[str, int] = {}
+    count = 0
+    for line in _LISTING:
+        if isinstance(line, str):
+            places[line] = count
+        else:
+            count += 1
+    code, at = b"", 0
+    for line in _LISTING:
+        if not isinstance(line, str):
+            operation, value, yes, no = line
+            jumps = [places[label] - at - 1 if label else 0 for label in (yes, no)]
+            code += struct.pack("=HBBI", operation, *jumps, value)
+            at += 1
+    return code

@@ -1,0 +1,212 @@
+"""The name server of one jail: every question that is asked inside, at whatever address.
+
+It knows the policy and nothing else; no question leaves the machine, so none carries anything out.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from mcp_jail.core.hosts import canonical_host
+from mcp_jail.core.policy import Verdict
+from mcp_jail.gate.allow import Allow
+from mcp_jail.gate.attempts import Attempt, What
+from mcp_jail.gate.dns import (
+    FRAME_LIMIT,
+    QUESTION_LIMIT,
+    Code,
+    Kind,
+    Malformed,
+    Question,
+    answer,
+    complain,
+    first_frame,
+    frame,
+    read_question,
+)
+from mcp_jail.gate.loop import READ, Loop
+from mcp_jail.gate.names import Names
+
+# Questions taken in one second; more wait in the kernel, which drops those beyond its buffer. No
+# program asks as many, and a server that floods us must not keep us from its other connections.
+PER_SECOND: Final = 2000
+PER_TURN: Final = 64
+# Connections for questions at once, and seconds one may last.
+TCP_LIMIT: Final = 32
+TCP_DEADLINE: Final = 30.0
+PER_READ: Final = 2048  # bytes, so some hundred questions, before others have their turn
+
+_ANCILLARY: Final = 128  # bytes; in6_pktinfo and its header take 40
+_WHERE: Final = {  # where a question went to, and an answer is to come from: ip(7), ipv6(7)
+    socket.AF_INET: (socket.IPPROTO_IP, 8),
+    socket.AF_INET6: (socket.IPPROTO_IPV6, 50),
+}
+
+Note = Callable[[Attempt], None]
+
+
+class NameServer:
+    """Answers questions on the sockets it is given."""
+
+    def __init__(self, loop: Loop, allow: Allow, names: Names, note: Note) -> None:
+        self._loop = loop
+        self._allow = allow
+        self._names = names
+        self._note = note
+        self._left = PER_SECOND
+        self._second = 0
+        self._streams = 0
+        self._last = ("", "")  # what was told last
+
+    def serve_datagrams(self, sock: socket.socket) -> None:
+        """Answer what comes over UDP."""
+        self._loop.watch(sock.fileno(), READ, lambda _events: self._datagrams(sock))
+
+    def serve_connections(self, listener: socket.socket) -> None:
+        """Answer what comes over TCP."""
+        self._loop.watch(listener.fileno(), READ, lambda _events: self._accept(listener))
+
+    def reply(self, data: bytes) -> bytes | None:
+        """The answer to one message, None where it gets none."""
+        question = read_question(data)
+        if question is None:
+            return None
+        if isinstance(question, Malformed):
+            return complain(question)
+        return answer(question, *self._judge(question))
+
+    def _judge(self, question: Question) -> tuple[Code, str | None]:
+        if not question.is_internet or question.type not in set(Kind):
+            self._deny(question.name, f"a question of type {question.type}")
+            return Code.REFUSED, None
+        name = canonical_host(question.name)
+        if name is None or not self._allow.names(name):
+            self._deny(question.name, "no rule names it")
+            return Code.NO_SUCH_NAME, None
+        address = self._names.address_of(name)
+        if address is None:
+            self._deny(name, "too many names in one run")
+            return Code.FAILED, None
+        # Nothing but IPv4 inside: one address a name, and no records that move its TLS elsewhere.
+        return Code.OK, address if question.type == Kind.A else None
+
+    def _deny(self, name: str, why: str) -> None:
+        # One call of getaddrinfo(3) asks for two types, and is one attempt.
+        if (name, why) == self._last:
+            self._last = ("", "")
+            return
+        self._last = (name, why)
+        self._note(Attempt(what=What.LOOKUP, verdict=Verdict.DENY, host=name.lower(), why=why))
+
+    def _datagrams(self, sock: socket.socket) -> None:
+        for _ in range(PER_TURN):
+            if not self._may_go_on():
+                self._pause(sock)
+                return
+            try:
+                data, ancillary, _, sender = sock.recvmsg(QUESTION_LIMIT + 1, _ANCILLARY)
+            except OSError:  # nothing more, or an error that belongs to an answer we sent
+                return
+            response = self.reply(data)
+            if response is not None:
+                _send_from_there(sock, response, ancillary, sender)
+
+    def _may_go_on(self) -> bool:
+        second = int(self._loop.now)
+        if second != self._second:
+            self._second, self._left = second, PER_SECOND
+        self._left -= 1
+        return self._left >= 0
+
+    def _pause(self, sock: socket.socket) -> None:
+        self._loop.forget(sock.fileno())
+        self._loop.after(self._second + 1 - self._loop.now, lambda: self.serve_datagrams(sock))
+        why = f"more than {PER_SECOND} questions in a second"
+        self._note(Attempt(what=What.LOST, verdict=Verdict.DENY, why=why))
+
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        if self._streams >= TCP_LIMIT:
+            connection.close()
+            return
+        self._streams += 1
+        _Questions(self._loop, connection, self.reply, self._ended)
+
+    def _ended(self) -> None:
+        self._streams -= 1
+
+
+class _Questions:
+    """One connection with questions, answered in their order."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        connection: socket.socket,
+        reply: Callable[[bytes], bytes | None],
+        ended: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._connection = connection
+        self._reply = reply
+        self._ended = ended
+        self._buffer = b""
+        connection.settimeout(0)
+        self._timer = loop.after(TCP_DEADLINE, self._close)
+        loop.watch(connection.fileno(), READ, self._read)
+
+    def _read(self, _events: int) -> None:
+        try:
+            more = self._connection.recv(PER_READ)
+            self._buffer += more
+            while (found := first_frame(self._buffer)) is not None:
+                self._buffer = self._buffer[found[1] :]
+                self._answer(found[0])
+        except BlockingIOError:
+            return
+        except OSError:
+            more = b""
+        if not more or len(self._buffer) > FRAME_LIMIT:
+            self._close()
+
+    def _answer(self, message: bytes) -> None:
+        response = self._reply(message)
+        if response is None:
+            return
+        try:
+            is_sent = self._connection.send(frame(response)) == len(frame(response))
+        except BlockingIOError:
+            is_sent = False
+        if not is_sent:
+            raise ConnectionError("the answers are not read")
+
+    def _close(self) -> None:
+        self._timer.cancel()
+        self._loop.forget(self._connection.fileno())
+        self._connection.close()
+        self._ended()
+
+
+def _send_from_there(
+    sock: socket.socket, response: bytes, ancillary: list[tuple[int, int, bytes]], sender: object
+) -> None:
+    """Answer from the address that was asked: a resolver drops what comes from another."""
+    level, kind = _WHERE[sock.family]
+    found = [data for known, number, data in ancillary if (known, number) == (level, kind)]
+    if not found:
+        return
+    # in_pktinfo: interface, address to send from, address in the header. in6_pktinfo: address,
+    # interface. An interface of 0 leaves the way to the routes.
+    if sock.family == socket.AF_INET:
+        where = bytes(4) + found[0][8:12] + bytes(4)
+    else:
+        where = found[0][:16] + bytes(4)
+    try:
+        sock.sendmsg([response], [(level, kind, where)], 0, sender)  # type: ignore[arg-type]
+    except OSError:
+        return  # nobody waits for it there

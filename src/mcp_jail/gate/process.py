@@ -1,0 +1,167 @@
+"""The gate as the guard holds it: a process of its own, forked early, and an errand inside a jail.
+
+    gate = start(compile_network(policy.network), seccomp=...)  # before the jail is launched
+    inside(jail.init_pid, [Namespace.NETWORK], gate.errand)     # before the server is let go
+    gate.ready()                                                # JailBuildError: it is not let go
+    ...                                                         # gate.reports, a line an attempt
+    gate.close()                                                # then gate.reports to its end
+
+The relay dies with the guard, and a jail whose relay is dead reaches nothing: the listening sockets
+go with the one process that holds them. This module is all of the gate that the guard loads; the
+relay loads the rest after the fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import select
+import signal
+import socket
+from typing import Final, NoReturn
+
+import msgspec
+
+from mcp_jail.core.policy import Verdict
+from mcp_jail.errors import JailBuildError
+from mcp_jail.gate.allow import Allow
+from mcp_jail.gate.attempts import TEXT_LIMIT, Attempt, What, encode
+
+READY_DEADLINE: Final = 10.0  # seconds from the sockets to being served; it takes 20 ms
+END_DEADLINE: Final = 3.0  # seconds for the last lines; then it is killed
+MESSAGE_LIMIT: Final = 4096
+
+_PR_SET_PDEATHSIG: Final = 1
+
+
+class ClosedIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What holds the relay itself: a version of Landlock (0: none), and whether a filter is on."""
+
+    landlock: int
+    seccomp: bool
+
+
+class Ready(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The relay's word that it serves a jail."""
+
+    closed_in: ClosedIn
+    has_ipv6: bool
+
+
+class Gate:
+    """A relay process. `reports` is read by the guard and closed by it; `close` does the rest."""
+
+    def __init__(self, pid: int, control: socket.socket, reports: int, allow: Allow) -> None:
+        self.pid = pid
+        self.reports = reports
+        self._control = control
+        self._allow = allow
+        self._is_closed = False
+
+    def errand(self) -> bytes:
+        """Make the sockets and hand them to the relay: to be run inside a network namespace."""
+        from mcp_jail.gate import sockets  # noqa: PLC0415  # in the errand's time and memory
+
+        sockets.send(self._control, sockets.make(self._allow.ports))
+        return b""
+
+    def ready(self) -> Ready:
+        """Wait until the jail's sockets are served; JailBuildError when they will not be."""
+        self._control.settimeout(READY_DEADLINE)
+        try:
+            data = self._control.recv(MESSAGE_LIMIT)
+        except OSError as error:
+            raise JailBuildError(f"the gate does not get ready: {error}") from error
+        if not data:
+            raise JailBuildError("the gate has ended")
+        return msgspec.json.decode(data, type=Ready)
+
+    def close(self) -> None:
+        """Have the relay tell what is left and end; a second time does nothing.
+
+        What it tells is read from `reports` to its end, after this. It is killed when it does not
+        end, and reaped in any case.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        pidfd = os.pidfd_open(self.pid)
+        self._control.close()
+        _wait_for_end(pidfd)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+        os.close(pidfd)
+
+
+def start(allow: Allow, *, seccomp: bytes = b"") -> Gate:
+    """Fork the relay of one jail. The guard must be single-threaded, as it is before its loop.
+
+    `seccomp` is a filter in classic BPF that the relay puts on itself (empty: none).
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    reading, writing = os.pipe()
+    guard = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _in_the_relay(guard, allow, seccomp, theirs, writing)
+    theirs.close()
+    os.close(writing)
+    return Gate(pid, ours, reading, allow)
+
+
+def _wait_for_end(pidfd: int) -> None:
+    if not select.select([pidfd], [], [], END_DEADLINE)[0]:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+
+def _in_the_relay(
+    guard: int, allow: Allow, seccomp: bytes, control: socket.socket, reports: int
+) -> NoReturn:
+    try:
+        _settle(guard, {control.fileno(), reports})
+        from mcp_jail.gate import relay  # noqa: PLC0415
+        from mcp_jail.gate.closed_in import close_in  # noqa: PLC0415
+
+        gc.freeze()
+        relay.run(allow, control, reports, close_in(seccomp))
+    except BaseException as error:  # noqa: BLE001  # whatever it is, it is told and not survived
+        _tell_the_bug(error, reports)
+    finally:
+        os._exit(0)
+
+
+def _settle(guard: int, kept: set[int]) -> None:
+    """Leave the guard's session, die with it, drop what came from it."""
+    import ctypes  # noqa: PLC0415  # 4 ms, in the relay's time and not in the guard's
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    # Relies on nothing newer than Linux 2.2. The end of `control` says the same, if later.
+    libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != guard:
+        os._exit(1)
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in {0, 1, 2, *kept}:
+            with contextlib.suppress(OSError):  # the listing's own is gone by now
+                os.close(int(name))
+
+
+def _tell_the_bug(error: BaseException, reports: int) -> None:
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    place = "" if at is None else f" at {os.path.basename(at.tb_frame.f_code.co_filename)}"
+    line = "" if at is None else f":{at.tb_lineno}"
+    why = f"{type(error).__name__}: {error}"[:TEXT_LIMIT] + place + line
+    with contextlib.suppress(OSError):
+        os.write(reports, encode(Attempt(what=What.BROKEN, verdict=Verdict.DENY, why=why)))

@@ -1,0 +1,199 @@
+"""The relay's life: sockets in, connections led out, attempts told, until the guard is gone.
+
+One thread. A hostile server decides how much comes in, so everything has a limit, and whoever
+reaches it waits or is reset; none of it costs the guard anything.
+"""
+
+from __future__ import annotations
+
+import resource
+import socket
+import struct
+from typing import Final
+
+import msgspec
+
+from mcp_jail.core.policy import Verdict
+from mcp_jail.gate.allow import Allow
+from mcp_jail.gate.attempts import Attempt, What
+from mcp_jail.gate.connection import Connection, Surroundings
+from mcp_jail.gate.eyes import SNAP, read_packet
+from mcp_jail.gate.loop import READ, Loop
+from mcp_jail.gate.names import Names
+from mcp_jail.gate.nameserver import NameServer
+from mcp_jail.gate.netlink import Routes
+from mcp_jail.gate.process import ClosedIn, Ready
+from mcp_jail.gate.resolvers import Resolvers
+from mcp_jail.gate.sockets import Role, Sockets, receive
+from mcp_jail.gate.stream import Pipes
+from mcp_jail.gate.telling import Teller
+
+# Connections at once, and how many of them may still be on their way. Each takes two sockets, and
+# four ends of pipes where neither side reads.
+CONNECTIONS: Final = 512
+OPENING: Final = 384
+DESCRIPTORS_EACH: Final = 6
+DESCRIPTORS_SPARE: Final = 256
+DESCRIPTORS: Final = CONNECTIONS * DESCRIPTORS_EACH + DESCRIPTORS_SPARE
+
+ACCEPTED_PER_TURN: Final = 32
+IDLE_LOOK: Final = 30.0  # seconds between two looks for idle connections
+# Packets looked at in a second; each is a few microseconds, and a flood of them is one attempt.
+PACKETS_PER_SECOND: Final = 2000
+PACKETS_PER_TURN: Final = 64
+SHORT_OF_DESCRIPTORS: Final = 0.2  # seconds until the next try
+
+_PACKET_STATISTICS: Final = 6
+_SOL_PACKET: Final = 263
+
+
+def run(allow: Allow, control: socket.socket, reports: int, closed_in: ClosedIn) -> None:
+    """Serve one jail, from the moment its sockets come over `control` to that pair's end."""
+    most = _connections_limit()
+    sockets = receive(control)
+    if sockets is None:
+        return
+    loop = Loop()
+    teller = Teller(loop, reports)
+    around = Surroundings(
+        loop=loop,
+        allow=allow,
+        names=Names(),
+        routes=Routes(),
+        resolvers=Resolvers(loop),
+        pipes=Pipes(),
+        note=teller.note,
+    )
+    relay = _Relay(around, sockets, most)
+    loop.watch(control.fileno(), READ, lambda _events: loop.stop())
+    control.send(msgspec.json.encode(Ready(closed_in=closed_in, has_ipv6=sockets.has_ipv6)))
+    loop.run()
+    relay.close()
+    teller.finish()
+
+
+def _connections_limit() -> int:
+    """How many connections the process's descriptors are enough for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return max(1, (wanted - DESCRIPTORS_SPARE) // DESCRIPTORS_EACH)
+
+
+class _Relay:
+    """The sockets of one jail and the connections that came in by them."""
+
+    def __init__(self, around: Surroundings, sockets: Sockets, most: int) -> None:
+        self._around = around
+        self._loop = around.loop
+        self._most = most
+        self._connections: set[Connection] = set()
+        names = NameServer(around.loop, around.allow, around.names, around.note)
+        for sock in sockets.of(Role.NAMES_UDP):
+            names.serve_datagrams(sock)
+        for sock in sockets.of(Role.NAMES_TCP):
+            names.serve_connections(sock)
+        for sock in sockets.of(Role.LISTENER):
+            self._listen(sock)
+        heard = {sock.getsockname()[1] for _, sock in sockets.all if sock.family in _INTERNET}
+        for sock in sockets.of(Role.EYES):
+            _Eyes(around, sock, frozenset(heard))
+        self._loop.after(IDLE_LOOK, self._look_for_idle)
+
+    def close(self) -> None:
+        """End every connection; what each moved is told."""
+        for connection in list(self._connections):
+            connection.end()
+        self._around.resolvers.close()
+
+    def _listen(self, listener: socket.socket) -> None:
+        self._loop.watch(listener.fileno(), READ, lambda _events: self._accept(listener))
+
+    def _accept(self, listener: socket.socket) -> None:
+        for _ in range(ACCEPTED_PER_TURN):
+            try:
+                inner, _ = listener.accept()
+            except BlockingIOError:
+                return
+            except ConnectionError:  # reset while it waited
+                continue
+            except OSError:
+                self._loop.forget(listener.fileno())
+                self._loop.after(SHORT_OF_DESCRIPTORS, lambda: self._listen(listener))
+                return
+            self._take(inner)
+
+    def _take(self, inner: socket.socket) -> None:
+        inner.settimeout(0)
+        opening = sum(not connection.is_open for connection in self._connections)
+        is_too_many = len(self._connections) >= self._most or opening >= OPENING
+        connection = Connection(self._around, inner, self._connections.discard)
+        self._connections.add(connection)
+        if is_too_many:
+            connection.refuse("too many connections at once")
+        else:
+            connection.begin()
+
+    def _look_for_idle(self) -> None:
+        for connection in list(self._connections):
+            connection.check_idle()
+        self._loop.after(IDLE_LOOK, self._look_for_idle)
+
+
+class _Eyes:
+    """Attempts where nobody listens."""
+
+    def __init__(self, around: Surroundings, sock: socket.socket, heard: frozenset[int]) -> None:
+        self._around = around
+        self._sock = sock
+        self._heard = heard  # ports with a listener, which tells of its connections itself
+        self._second = 0
+        self._left = PACKETS_PER_SECOND
+        self._open()
+
+    def _open(self) -> None:
+        self._around.loop.watch(self._sock.fileno(), READ, self._look)
+
+    def _look(self, _events: int) -> None:
+        for _ in range(PACKETS_PER_TURN):
+            if not self._may_go_on():
+                self._blink()
+                return
+            try:
+                packet = self._sock.recv(SNAP)
+            except OSError:  # nothing more, or lo went down
+                return
+            seen = read_packet(packet)
+            if seen is not None and not (seen.what is What.CONNECT and seen.port in self._heard):
+                host = self._around.names.name_of(seen.address) or seen.address
+                self._note(seen.what, host, seen.port, "nothing is led on but TCP to a rule's port")
+
+    def _may_go_on(self) -> bool:
+        second = int(self._around.loop.now)
+        if second != self._second:
+            self._second, self._left = second, PACKETS_PER_SECOND
+        self._left -= 1
+        return self._left >= 0
+
+    def _blink(self) -> None:
+        """Look no more in this second; what the kernel then drops is counted."""
+        loop = self._around.loop
+        loop.forget(self._sock.fileno())
+        loop.after(self._second + 1 - loop.now, self._count_missed)
+
+    def _count_missed(self) -> None:
+        # struct tpacket_stats: packets seen, packets dropped; reading sets both to zero.
+        statistics = self._sock.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
+        dropped = struct.unpack("=II", statistics)[1]
+        if dropped:
+            self._note(What.LOST, "", 0, "packets faster than they were looked at", dropped)
+        self._open()
+
+    def _note(self, what: What, host: str, port: int, why: str, times: int = 1) -> None:
+        self._around.note(
+            Attempt(what=what, verdict=Verdict.DENY, host=host, port=port, why=why, times=times)
+        )
+
+
+_INTERNET: Final = (socket.AF_INET, socket.AF_INET6)

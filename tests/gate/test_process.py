@@ -1,0 +1,152 @@
+"""The relay lives as long as the guard, and a jail without a relay reaches nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+OnAMachine = Callable[..., Any]
+
+SRC: Final = Path(__file__).resolve().parent.parent.parent / "src"
+
+
+def test_the_guard_loads_little_for_it() -> None:
+    code = f"""
+import sys
+sys.path.insert(0, {str(SRC)!r})
+import mcp_jail.core.policy, mcp_jail.core.hosts, mcp_jail.errors, socket, select, signal, gc
+before = set(sys.modules)
+import mcp_jail.gate.process
+print(*sorted(set(sys.modules) - before))
+"""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert set(done.stdout.split()) == {
+        "mcp_jail.gate",
+        "mcp_jail.gate.allow",
+        "mcp_jail.gate.attempts",
+        "mcp_jail.gate.process",
+    } | ({"contextlib"} & set(done.stdout.split()))
+
+
+def test_a_killed_relay_closes_the_jail_and_the_guard_hears_of_it(on_a_machine: OnAMachine) -> None:
+    code = """
+    import signal, threading
+    on_a_machine(FOLDER, HOSTS)
+    gate = start(compile_network(allowlist("api.example.com:7")))
+    script = INSIDE + textwrap.dedent('''
+        first = outcome("api.example.com", 7, b"x")
+        address = socket.gethostbyname("api.example.com")
+        print("ready", flush=True); sys.stdin.readline()
+        try: socket.getaddrinfo("api.example.com", 7); second = "resolved"
+        except OSError as error: second = type(error).__name__
+        tell([first, second, outcome(address, 7, b"x"), outcome("93.184.216.34", 7, b"x")])
+    ''')
+    home = FOLDER + "-home"; os.makedirs(home)
+    spec = JailSpec(name="t", command=(os.path.realpath(sys.executable), "-I", "-c", script),
+                    cwd=None, shares=(), env={})
+    jail = launch.launch(build(spec, host=probe({"HOME": home})))
+    jail.verify()
+    inside(jail.init_pid, [Namespace.NETWORK], gate.errand)
+    gate.ready()
+    jail.go()
+    out = os.fdopen(jail.stdout, "rb", closefd=False)
+    assert out.readline() == b"ready\\n"
+    os.kill(gate.pid, signal.SIGKILL)
+    reports = b""
+    while more := os.read(gate.reports, 65536):
+        reports += more
+    os.write(jail.stdin, b"go\\n")
+    said = json.loads(out.readline())
+    gate.close(); gate.close(); jail.close()
+    tell([said, reports.count(b"\\n")])
+    """
+    said, lines = on_a_machine(code)
+    assert said == ["x", "gaierror", "ConnectionRefusedError", "ConnectionRefusedError"]
+    assert lines == 2
+
+
+def test_a_guard_that_is_killed_takes_its_relay_along(on_a_machine: OnAMachine) -> None:
+    code = """
+    import select, signal
+    reading, writing = os.pipe()
+    guard = os.fork()
+    if not guard:
+        gate = start(compile_network(allowlist("api.example.com:7")))
+        os.write(writing, str(gate.pid).encode())
+        signal.pause()
+    relay = os.pidfd_open(int(os.read(reading, 100)))
+    os.kill(guard, signal.SIGKILL)
+    tell(bool(select.select([relay], [], [], 20)[0]))
+    """
+    assert on_a_machine(code) is True
+
+
+def test_without_sockets_there_is_no_gate(on_a_machine: OnAMachine) -> None:
+    code = """
+    from mcp_jail.errors import JailBuildError
+    from mcp_jail.gate import process
+    process.READY_DEADLINE = 0.2
+    told = []
+    gate = start(compile_network(allowlist("api.example.com:7")))
+    try:
+        gate.ready()
+    except JailBuildError as error:
+        told.append(error.message)
+    gate.close()
+    gate = start(compile_network(allowlist("api.example.com:7")))
+    os.kill(gate.pid, 9)
+    try:
+        gate.ready()
+    except JailBuildError as error:
+        told.append(error.message)
+    gate.close()
+    tell(told)
+    """
+    first, second = on_a_machine(code)
+    assert "does not get ready" in first
+    assert "the gate" in second
+
+
+def test_an_errand_that_cannot_make_the_sockets_is_a_jail_that_is_not_started(
+    on_a_machine: OnAMachine,
+) -> None:
+    code = """
+    from mcp_jail.errors import JailBuildError
+    gate = start(compile_network(allowlist("api.example.com:7")))
+    home = FOLDER + "-home"; os.makedirs(home)
+    spec = JailSpec(name="t", command=("/bin/sleep", "1000"), cwd=None, shares=(), env={})
+    jail = launch.launch(build(spec, host=probe({"HOME": home})))
+    jail.verify()
+    def twice():
+        gate.errand()
+        return gate.errand()  # the ports are taken
+    try:
+        inside(jail.init_pid, [Namespace.NETWORK], twice)
+        tell("made")
+    except JailBuildError as error:
+        tell(error.message)
+    gate.close(); jail.close()
+    """
+    assert "Address already in use" in on_a_machine(code)
+
+
+def test_a_bug_in_the_relay_is_told_and_ends_it(on_a_machine: OnAMachine) -> None:
+    code = """
+    from mcp_jail.gate import process
+    gate = start(compile_network(allowlist("api.example.com:7")))
+    gate._control.send(b"no message of ours")
+    lines = b""
+    while more := os.read(gate.reports, 65536):
+        lines += more
+    gate.close()
+    attempt = decode(lines)
+    tell([attempt.what.value, attempt.verdict.value, attempt.why])
+    """
+    what, verdict, why = on_a_machine(code)
+    assert (what, verdict) == ("broken", "deny")
+    assert "DecodeError" in why
