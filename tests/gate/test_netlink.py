@@ -55,6 +55,26 @@ def test_every_address_becomes_local_also_when_it_is_said_twice(on_a_machine: On
     assert on_a_machine(code) == [True, True, ["8.8.8.8", "2001:4860:4860::8888"]]
 
 
+def test_lo_is_waited_for_and_not_for_ever(on_a_machine: OnAMachine) -> None:
+    code = """
+    import threading
+    from gate.world import _link_up, _unshare, _NEWNET
+    from mcp_jail.gate import netlink
+    _unshare(_NEWNET)
+    netlink._DEADLINE = 0.1
+    told = []
+    for _ in range(2):
+        try:
+            told.append(netlink.wait_for_loopback())
+        except OSError as error:
+            told.append(error.strerror)
+        netlink._DEADLINE = 10.0
+        _link_up(1)
+    tell(told)
+    """
+    assert on_a_machine(code) == ["lo does not come up", None]
+
+
 def test_without_the_right_it_is_refused(on_a_machine: OnAMachine) -> None:
     code = """
     from gate.world import _unshare, _LIBC, _NEWNET, _NEWUSER

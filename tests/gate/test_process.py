@@ -37,7 +37,7 @@ def test_a_killed_relay_closes_the_jail_and_the_guard_hears_of_it(on_a_machine: 
     code = """
     import signal, threading
     on_a_machine(FOLDER, HOSTS)
-    gate = start(compile_network(allowlist("api.example.com:7")))
+    gate = gate_for(allowlist("api.example.com:7"))
     script = INSIDE + textwrap.dedent('''
         first = outcome("api.example.com", 7, b"x")
         address = socket.gethostbyname("api.example.com")
@@ -46,12 +46,11 @@ def test_a_killed_relay_closes_the_jail_and_the_guard_hears_of_it(on_a_machine: 
         except OSError as error: second = type(error).__name__
         tell([first, second, outcome(address, 7, b"x"), outcome("93.184.216.34", 7, b"x")])
     ''')
-    home = FOLDER + "-home"; os.makedirs(home)
     spec = JailSpec(name="t", command=(os.path.realpath(sys.executable), "-I", "-c", script),
                     cwd=None, shares=(), env={})
-    jail = launch.launch(build(spec, host=probe({"HOME": home})))
+    jail = launch.launch(build(spec, host=host_of(FOLDER)))
+    gate.serve(jail.init_pid)
     jail.verify()
-    inside(jail.init_pid, [Namespace.NETWORK], gate.errand)
     gate.ready()
     jail.go()
     out = os.fdopen(jail.stdout, "rb", closefd=False)
@@ -76,7 +75,7 @@ def test_a_guard_that_is_killed_takes_its_relay_along(on_a_machine: OnAMachine) 
     reading, writing = os.pipe()
     guard = os.fork()
     if not guard:
-        gate = start(compile_network(allowlist("api.example.com:7")))
+        gate = gate_for(allowlist("api.example.com:7"))
         os.write(writing, str(gate.pid).encode())
         signal.pause()
     relay = os.pidfd_open(int(os.read(reading, 100)))
@@ -92,13 +91,13 @@ def test_without_sockets_there_is_no_gate(on_a_machine: OnAMachine) -> None:
     from mcp_jail.gate import process
     process.READY_DEADLINE = 0.2
     told = []
-    gate = start(compile_network(allowlist("api.example.com:7")))
+    gate = gate_for(allowlist("api.example.com:7"))
     try:
         gate.ready()
     except JailBuildError as error:
         told.append(error.message)
     gate.close()
-    gate = start(compile_network(allowlist("api.example.com:7")))
+    gate = gate_for(allowlist("api.example.com:7"))
     os.kill(gate.pid, 9)
     try:
         gate.ready()
@@ -117,28 +116,60 @@ def test_an_errand_that_cannot_make_the_sockets_is_a_jail_that_is_not_started(
 ) -> None:
     code = """
     from mcp_jail.errors import JailBuildError
-    gate = start(compile_network(allowlist("api.example.com:7")))
-    home = FOLDER + "-home"; os.makedirs(home)
+    gate = gate_for(allowlist("api.example.com:7"))
     spec = JailSpec(name="t", command=("/bin/sleep", "1000"), cwd=None, shares=(), env={})
-    jail = launch.launch(build(spec, host=probe({"HOME": home})))
-    jail.verify()
-    def twice():
-        gate.errand()
-        return gate.errand()  # the ports are taken
-    try:
-        inside(jail.init_pid, [Namespace.NETWORK], twice)
-        tell("made")
-    except JailBuildError as error:
-        tell(error.message)
+    jail = launch.launch(build(spec, host=host_of(FOLDER)))
+    gate.serve(jail.init_pid)
+    gate.ready()
+    second = gate_for(allowlist("api.example.com:7"))
+    second.serve(jail.init_pid)  # where the ports are taken
+    third = gate_for(allowlist("api.example.com:7"))
+    third.serve(2**22 + 1)
+    told = []
+    for failing in (second, third):
+        try:
+            failing.ready()
+        except JailBuildError as error:
+            told.append(error.message)
+        failing.close()
     gate.close(); jail.close()
+    tell(told)
     """
-    assert "Address already in use" in on_a_machine(code)
+    taken, nobody = on_a_machine(code)
+    assert "Address already in use" in taken
+    assert "No such file" in nobody
+
+
+def test_no_gate_is_built_in_the_network_we_are_in_ourselves(on_a_machine: OnAMachine) -> None:
+    """Every address of this machine would become its own: it would be cut off."""
+    code = """
+    from mcp_jail.errors import JailBuildError
+    from mcp_jail.gate.netlink import Routes
+    from mcp_jail.gate import sockets
+    on_a_machine(FOLDER, HOSTS)
+    told = []
+    def in_place(_pid, action):
+        try: return action()
+        except OSError as error: raise JailBuildError(str(error)) from error
+    gate = gate_for(allowlist("api.example.com:7"))
+    gate.serve(os.getpid())
+    for action in (lambda: sockets.make_inside(os.getpid(), (7,), in_place), gate.ready):
+        try:
+            told.append(action())
+        except JailBuildError as error:
+            told.append(error.message)
+    tell([told, Routes().is_own(PUBLIC)])
+    """
+    (in_place, served), is_cut_off = on_a_machine(code)
+    assert in_place == "the process is in our own network namespace"
+    assert served.startswith("the gate cannot be built")
+    assert is_cut_off is False
 
 
 def test_a_bug_in_the_relay_is_told_and_ends_it(on_a_machine: OnAMachine) -> None:
     code = """
     from mcp_jail.gate import process
-    gate = start(compile_network(allowlist("api.example.com:7")))
+    gate = gate_for(allowlist("api.example.com:7"))
     gate._control.send(b"no message of ours")
     lines = b""
     while more := os.read(gate.reports, 65536):
@@ -149,4 +180,4 @@ def test_a_bug_in_the_relay_is_told_and_ends_it(on_a_machine: OnAMachine) -> Non
     """
     what, verdict, why = on_a_machine(code)
     assert (what, verdict) == ("broken", "deny")
-    assert "DecodeError" in why
+    assert why.startswith("ValueError")

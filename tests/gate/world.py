@@ -10,6 +10,7 @@ The machine has the network `veth` to another namespace, in which `internet` ser
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import os
 import select
@@ -32,7 +33,7 @@ from mcp_jail.gate.process import Gate, Ready, start
 from mcp_jail.sandbox import launch
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.enter import Namespace, inside
-from mcp_jail.sandbox.probe import probe
+from mcp_jail.sandbox.probe import Host, probe
 from mcp_jail.sandbox.seccomp import filter_for
 
 OWN: Final = "93.184.216.1"  # the machine's own address, a public one
@@ -75,6 +76,7 @@ def on_a_machine(
     folder: str, hosts: Mapping[str, Iterable[str]], *, resolver: bool = False
 ) -> None:
     """Move this process into a machine of its own, connected to an internet of its own."""
+    host_of(folder)
     _unshare(_NEWNET | _NEWNS)
     _check(_LIBC.mount(b"none", b"/", None, ctypes.c_ulong((1 << 14) | (1 << 18)), None))  # private
     lines = [f"{address} {name}" for name, addresses in hosts.items() for address in addresses]
@@ -108,17 +110,15 @@ def in_a_jail(
     meanwhile: Callable[[Gate], None] | None = None,
 ) -> Run:
     """Run a program in a jail with a gate; the folder can be read by it."""
-    gate = start(compile_network(network), seccomp=filter_for(os.uname().machine))
+    gate = gate_for(network)
     shares = [Share(path=folder, access=Access.READ_ONLY, why="t")]
     shares += [Share(path=path, access=Access.READ_WRITE, why="t") for path in write]
     spec = JailSpec(
         name="t", command=tuple(command), cwd=None, shares=tuple(shares), env=dict(env or {})
     )
-    home = f"{folder}-home"
-    os.makedirs(home, exist_ok=True)
-    jail = launch.launch(build(spec, host=probe({"HOME": home})))
+    jail = launch.launch(build(spec, host=host_of(folder)))
+    gate.serve(jail.init_pid)
     jail.verify()
-    inside(jail.init_pid, [Namespace.NETWORK], gate.errand)
     ready = gate.ready()
     jail.go()
     if meanwhile is not None:
@@ -135,6 +135,26 @@ def in_a_jail(
         [decode(line) for line in lines],
         ready,
     )
+
+
+@functools.cache
+def host_of(folder: str) -> Host:
+    """This machine, with a home beside the folder.
+
+    Asked once, before anything is moved into: in a user namespace what root owns seems nobody's.
+    """
+    home = f"{folder}-home"
+    os.makedirs(home, exist_ok=True)
+    return probe({"HOME": home})
+
+
+def gate_for(network: Network) -> Gate:
+    """A relay that waits for its jail."""
+    return start(compile_network(network), enter, seccomp=filter_for(os.uname().machine))
+
+
+def enter(pid: int, action: Callable[[], bytes]) -> bytes:
+    return inside(pid, [Namespace.NETWORK], action)
 
 
 def python_inside(

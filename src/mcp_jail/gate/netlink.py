@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -20,6 +22,8 @@ _GETROUTE: Final = 26
 _ERROR: Final = 2
 _REQUEST, _ACK, _CREATE = 0x1, 0x4, 0x400
 _UP: Final = 0x1
+_GET_FLAGS: Final = 0x8913  # SIOCGIFFLAGS, netdevice(7)
+_FLAGS: Final = struct.Struct("=16sH22x")  # struct ifreq: a name, and flags
 _TABLE_LOCAL: Final = 255
 _FROM_BOOT: Final = 3
 _SCOPE_HOST: Final = 254
@@ -35,7 +39,23 @@ _LINK: Final = struct.Struct("=BBHiII")
 _ROUTE: Final = struct.Struct("=BBBBBBBBI")
 _NUMBER: Final = struct.Struct("=i")
 _ANSWER_LIMIT: Final = 65536
-_DEADLINE: Final = 5.0  # seconds for the kernel to answer; it does so at once
+_DEADLINE: Final = 10.0  # seconds for the kernel to answer, or lo to be up; they take no time
+_NAP: Final = 0.0003  # seconds between two looks
+
+
+def wait_for_loopback() -> None:
+    """Wait until somebody has brought lo up; OSError when nobody does.
+
+    bubblewrap gives it its address first, and fails where it has one: bringing it up gives it one.
+    """
+    deadline = time.monotonic() + _DEADLINE
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        while time.monotonic() < deadline:
+            answer = fcntl.ioctl(asked, _GET_FLAGS, _FLAGS.pack(b"lo", 0))
+            if _FLAGS.unpack(answer)[1] & _UP:
+                return
+            time.sleep(_NAP)
+    raise OSError(errno.ETIMEDOUT, "lo does not come up")
 
 
 def make_every_address_local() -> bool:

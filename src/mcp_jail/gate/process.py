@@ -1,10 +1,10 @@
-"""The gate as the guard holds it: a process of its own, forked early, and an errand inside a jail.
+"""The gate as the guard holds it: a process of its own, forked early, for one jail.
 
-    gate = start(compile_network(policy.network), seccomp=...)  # before the jail is launched
-    inside(jail.init_pid, [Namespace.NETWORK], gate.errand)     # before the server is let go
-    gate.ready()                                                # JailBuildError: it is not let go
-    ...                                                         # gate.reports, a line an attempt
-    gate.close()                                                # then gate.reports to its end
+    gate = start(compile_network(policy.network), enter, seccomp=...)  # before the jail is launched
+    gate.serve(jail.init_pid)                         # once its network namespace is there
+    gate.ready()                                      # before the server is let go; JailBuildError
+    ...                                               # gate.reports: a line of JSON an attempt
+    gate.close()                                      # and then gate.reports to its end
 
 The relay dies with the guard, and a jail whose relay is dead reaches nothing: the listening sockets
 go with the one process that holds them. This module is all of the gate that the guard loads; the
@@ -19,6 +19,7 @@ import os
 import select
 import signal
 import socket
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 import msgspec
@@ -43,28 +44,34 @@ class ClosedIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Ready(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The relay's word that it serves a jail."""
+    """The relay's word that it serves a jail, or why it cannot."""
 
     closed_in: ClosedIn
-    has_ipv6: bool
+    has_ipv6: bool = False
+    error: str = ""
+
+
+# Runs something in a fork that has entered a process's network namespace, and gives what it
+# returned; JailBuildError. The sandbox has one.
+Enter = Callable[[int, Callable[[], bytes]], bytes]
 
 
 class Gate:
     """A relay process. `reports` is read by the guard and closed by it; `close` does the rest."""
 
-    def __init__(self, pid: int, control: socket.socket, reports: int, allow: Allow) -> None:
+    def __init__(self, pid: int, control: socket.socket, reports: int) -> None:
         self.pid = pid
         self.reports = reports
         self._control = control
-        self._allow = allow
         self._is_closed = False
 
-    def errand(self) -> bytes:
-        """Make the sockets and hand them to the relay: to be run inside a network namespace."""
-        from mcp_jail.gate import sockets  # noqa: PLC0415  # in the errand's time and memory
+    def serve(self, pid: int) -> None:
+        """Have the relay make its sockets in the network namespace of a process, and serve it.
 
-        sockets.send(self._control, sockets.make(self._allow.ports))
-        return b""
+        Returns at once. The process must not end and its number not change hands until `ready`.
+        """
+        with contextlib.suppress(OSError):  # a relay that has ended: `ready` says so
+            self._control.send(b"%d" % pid)
 
     def ready(self) -> Ready:
         """Wait until the jail's sockets are served; JailBuildError when they will not be."""
@@ -75,7 +82,10 @@ class Gate:
             raise JailBuildError(f"the gate does not get ready: {error}") from error
         if not data:
             raise JailBuildError("the gate has ended")
-        return msgspec.json.decode(data, type=Ready)
+        ready = msgspec.json.decode(data, type=Ready)
+        if ready.error:
+            raise JailBuildError(f"the gate cannot be built: {ready.error}")
+        return ready
 
     def close(self) -> None:
         """Have the relay tell what is left and end; a second time does nothing.
@@ -86,15 +96,12 @@ class Gate:
         if self._is_closed:
             return
         self._is_closed = True
-        pidfd = os.pidfd_open(self.pid)
         self._control.close()
-        _wait_for_end(pidfd)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)
-        os.close(pidfd)
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):  # reaped by somebody
+            _wait_for_end(self.pid)
 
 
-def start(allow: Allow, *, seccomp: bytes = b"") -> Gate:
+def start(allow: Allow, enter: Enter, *, seccomp: bytes = b"") -> Gate:
     """Fork the relay of one jail. The guard must be single-threaded, as it is before its loop.
 
     `seccomp` is a filter in classic BPF that the relay puts on itself (empty: none).
@@ -104,32 +111,60 @@ def start(allow: Allow, *, seccomp: bytes = b"") -> Gate:
     guard = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _in_the_relay(guard, allow, seccomp, theirs, writing)
+        _in_the_relay(guard, _Task(allow, enter, seccomp, theirs, writing))
     theirs.close()
     os.close(writing)
-    return Gate(pid, ours, reading, allow)
+    return Gate(pid, ours, reading)
 
 
-def _wait_for_end(pidfd: int) -> None:
-    if not select.select([pidfd], [], [], END_DEADLINE)[0]:
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+class _Task(msgspec.Struct, frozen=True):
+    """What a relay is forked with."""
+
+    allow: Allow
+    enter: Enter
+    seccomp: bytes
+    control: socket.socket
+    reports: int
 
 
-def _in_the_relay(
-    guard: int, allow: Allow, seccomp: bytes, control: socket.socket, reports: int
-) -> NoReturn:
+def _wait_for_end(pid: int) -> None:
+    pidfd = os.pidfd_open(pid)
     try:
-        _settle(guard, {control.fileno(), reports})
-        from mcp_jail.gate import relay  # noqa: PLC0415
-        from mcp_jail.gate.closed_in import close_in  # noqa: PLC0415
+        if not select.select([pidfd], [], [], END_DEADLINE)[0]:
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    finally:
+        os.close(pidfd)
 
-        gc.freeze()
-        relay.run(allow, control, reports, close_in(seccomp))
+
+def _in_the_relay(guard: int, task: _Task) -> NoReturn:
+    try:
+        _settle(guard, {task.control.fileno(), task.reports})
+        _serve(task)
     except BaseException as error:  # noqa: BLE001  # whatever it is, it is told and not survived
-        _tell_the_bug(error, reports)
+        _tell_the_bug(error, task.reports)
     finally:
         os._exit(0)
+
+
+def _serve(task: _Task) -> None:
+    """Make the sockets, close in, relay: in this order, as the errand needs every right we have."""
+    from mcp_jail.gate import relay  # noqa: PLC0415
+    from mcp_jail.gate.closed_in import close_in  # noqa: PLC0415
+    from mcp_jail.gate.sockets import make_inside  # noqa: PLC0415
+
+    gc.freeze()
+    number = task.control.recv(MESSAGE_LIMIT)
+    if not number:
+        return
+    try:
+        sockets = make_inside(int(number), task.allow.ports, task.enter)
+    except JailBuildError as error:
+        failed = Ready(ClosedIn(0, seccomp=False), error=error.message)
+        task.control.send(msgspec.json.encode(failed))
+        return
+    ready = Ready(close_in(task.seccomp), has_ipv6=sockets.has_ipv6)
+    relay.run(task.allow, sockets, task.control, task.reports, ready)
 
 
 def _settle(guard: int, kept: set[int]) -> None:

@@ -22,9 +22,9 @@ from mcp_jail.gate.loop import READ, Loop
 from mcp_jail.gate.names import Names
 from mcp_jail.gate.nameserver import NameServer
 from mcp_jail.gate.netlink import Routes
-from mcp_jail.gate.process import ClosedIn, Ready
+from mcp_jail.gate.process import Ready
 from mcp_jail.gate.resolvers import Resolvers
-from mcp_jail.gate.sockets import Role, Sockets, receive
+from mcp_jail.gate.sockets import Role, Sockets
 from mcp_jail.gate.stream import Pipes
 from mcp_jail.gate.telling import Teller
 
@@ -47,12 +47,9 @@ _PACKET_STATISTICS: Final = 6
 _SOL_PACKET: Final = 263
 
 
-def run(allow: Allow, control: socket.socket, reports: int, closed_in: ClosedIn) -> None:
-    """Serve one jail, from the moment its sockets come over `control` to that pair's end."""
+def run(allow: Allow, sockets: Sockets, control: socket.socket, reports: int, ready: Ready) -> None:
+    """Serve the jail these sockets are of until `control` ends; `ready` is said once it is so."""
     most = _connections_limit()
-    sockets = receive(control)
-    if sockets is None:
-        return
     loop = Loop()
     teller = Teller(loop, reports)
     around = Surroundings(
@@ -66,7 +63,7 @@ def run(allow: Allow, control: socket.socket, reports: int, closed_in: ClosedIn)
     )
     relay = _Relay(around, sockets, most)
     loop.watch(control.fileno(), READ, lambda _events: loop.stop())
-    control.send(msgspec.json.encode(Ready(closed_in=closed_in, has_ipv6=sockets.has_ipv6)))
+    control.send(msgspec.json.encode(ready))
     loop.run()
     relay.close()
     teller.finish()

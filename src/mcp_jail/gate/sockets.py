@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import os
 import socket
 import struct
 from enum import Enum
@@ -15,9 +16,11 @@ from typing import Final
 
 import msgspec
 
+from mcp_jail.errors import JailBuildError
 from mcp_jail.gate.allow import DNS_PORT
 from mcp_jail.gate.eyes import packet_filter
-from mcp_jail.gate.netlink import make_every_address_local
+from mcp_jail.gate.netlink import make_every_address_local, wait_for_loopback
+from mcp_jail.gate.process import Enter
 
 # Descriptors in one message; SCM_RIGHTS carries 253. Two for each port, four for names, the eyes.
 DESCRIPTORS_LIMIT: Final = 200
@@ -82,6 +85,27 @@ def make(ports: tuple[int, ...]) -> Sockets:
     return Sockets(tuple(made), has_ipv6)
 
 
+def make_inside(pid: int, ports: tuple[int, ...], enter: Enter) -> Sockets:
+    """Make them in the network namespace of a process; JailBuildError where that fails."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    outside = _network()
+
+    def errand() -> bytes:
+        if _network() == outside:  # or every address of this machine would become its own
+            raise OSError("the process is in our own network namespace")
+        wait_for_loopback()
+        send(theirs, make(ports))
+        return b""
+
+    with ours, theirs:
+        enter(pid, errand)
+        theirs.close()
+        sockets = receive(ours)
+    if sockets is None:
+        raise JailBuildError("the gate's sockets did not arrive")
+    return sockets
+
+
 def send(channel: socket.socket, sockets: Sockets) -> None:
     """Hand them to whoever holds the other end of a SEQPACKET pair."""
     message = Message(tuple(role for role, _ in sockets.all), sockets.has_ipv6)
@@ -99,6 +123,12 @@ def receive(channel: socket.socket) -> Sockets | None:
     for made in sockets:
         made.settimeout(0)
     return Sockets(tuple(zip(message.roles, sockets, strict=True)), message.has_ipv6)
+
+
+def _network() -> tuple[int, int]:
+    """Which network namespace this process is in."""
+    status = os.stat("/proc/self/ns/net")
+    return status.st_dev, status.st_ino
 
 
 def _family(family: int, ports: tuple[int, ...]) -> list[tuple[Role, socket.socket]]:
