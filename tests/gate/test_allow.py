@@ -158,3 +158,12 @@ def test_an_argument_and_a_connection_are_judged_alike(
     host = ".".join(parts)
     allowed = host_allowed(host, port, compile_hosts(texts))
     assert (allow.opening(host, port) is not None) == allowed
+
+
+def test_localhost_is_the_loopback_addresses_written_down() -> None:
+    allow = allowing("localhost:5432")
+    assert allow.opening("127.0.0.1", 5432) == allow.opening("::1", 5432)
+    assert allow.is_literal("127.0.0.1", 5432)
+    assert allow.opening("127.0.0.1", 5433) is None
+    assert allow.opening("127.0.0.2", 5432) is None
+    assert allowing("*.localhost:5432").opening("127.0.0.1", 5432) is None

@@ -118,46 +118,28 @@ def test_a_literal_rule_opens_a_service_of_this_machine_and_no_other(
         tell([outcome("127.0.0.1", 5432), outcome("127.0.0.1", 5433), outcome("localhost", 5432),
               outcome("127.0.0.2", 5432), outcome("93.184.216.1", 5432), outcome("0.0.0.0", 5432)])
     ''', allowlist("127.0.0.1:5432", "api.example.com:5433"), meanwhile=lambda _gate: serve())
-    tell(run.said)
+    named = python_inside(FOLDER, '''
+        tell([outcome("localhost", 5432), outcome("127.0.0.1", 5432), outcome("localhost", 5433)])
+    ''', allowlist("localhost:5432"))
+    tell([run.said, named.said])
     """
-    reset = "ConnectionResetError"
-    assert on_a_machine(code) == ["5432", reset, "5432", reset, reset, "5432"]
+    reset, refused = "ConnectionResetError", "ConnectionRefusedError"
+    assert on_a_machine(code) == [
+        ["5432", reset, "5432", reset, reset, "5432"],
+        ["5432", "5432", refused],
+    ]
 
 
 def test_what_an_address_was_judged_by_is_what_is_dialled(on_a_machine: OnAMachine) -> None:
     """A name server that changes its answer each time (DNS rebinding)."""
     code = """
-    import socket, threading
+    import socketserver, threading
     on_a_machine(FOLDER, {}, resolver=True)
     ANSWERS = [[PUBLIC], ["127.0.0.1"], [METADATA, PRIVATE], ["127.0.0.1", PUBLIC], [OWN]]
-    asked = []
-    def resolve(gate):
-        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        server.bind(("127.0.0.1", 53))
-        while True:
-            data, sender = server.recvfrom(512)
-            kind = data[data.index(0, 12) + 2]
-            found = []
-            if kind == 1:
-                found = ANSWERS[len(asked) % len(ANSWERS)]
-                asked.append(kind)
-            end = data.index(0, 12) + 5
-            records = b"".join(
-                b"\\xc0\\x0c\\0\\1\\0\\1\\0\\0\\0\\0\\0\\4" + socket.inet_aton(a) for a in found)
-            header = data[:2] + b"\\x81\\x80\\0\\1" + bytes((0, len(found))) + bytes(4)
-            server.sendto(header + data[12:end] + records, sender)
-    def listen(place):
-        import socketserver
-        class Never(socketserver.BaseRequestHandler):
-            def handle(self): self.request.sendall(b"inside")
-        server = socketserver.ThreadingTCPServer(place, Never)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-    def both(gate):
-        listen(("127.0.0.1", 7)); listen((OWN, 7)); resolve(gate)
+    asked = resolve(lambda number: ANSWERS[number % len(ANSWERS)])
     run = python_inside(FOLDER, '''
-        time.sleep(0.3)
         tell([outcome("rebind.example", 7, b"x") for _ in range(10)])
-    ''', allowlist("rebind.example:7"), meanwhile=both)
+    ''', allowlist("rebind.example:7"))
     tell([run.said, len(asked),
           [a.address for a in run.attempts if a.what is What.CONNECT and a.address]])
     """
@@ -166,6 +148,43 @@ def test_what_an_address_was_judged_by_is_what_is_dialled(on_a_machine: OnAMachi
     assert outcomes == ["x", reset, reset, "x", reset] * 2
     assert asked == 10  # each connection resolves once
     assert set(dialled) == {"93.184.216.34"}
+
+
+def test_variables_of_the_client_s_entry_do_not_choose_what_is_resolved(
+    on_a_machine: OnAMachine,
+) -> None:
+    code = """
+    on_a_machine(FOLDER, {}, resolver=True)
+    asked = resolve(lambda number: [PUBLIC])
+    with open(FOLDER + "/aliases", "w") as file:
+        file.write("intranet evil.example\\n")
+    os.environ.update(LOCALDOMAIN="evil.example", HOSTALIASES=FOLDER + "/aliases",
+                      RES_OPTIONS="ndots:5")
+    run = python_inside(FOLDER, '''
+        tell([outcome("intranet", 7, b"x"), outcome("api.example", 7, b"x")])
+    ''', allowlist("intranet:7", "api.example:7"))
+    tell([run.said, sorted(set(asked))])
+    """
+    assert on_a_machine(code) == [["x", "x"], ["api.example", "intranet"]]
+
+
+def test_a_program_that_gives_up_early_is_told_as_such_and_one_that_waits_is_served(
+    on_a_machine: OnAMachine,
+) -> None:
+    """The name has a first address that never answers, so the dial takes its time."""
+    code = """
+    on_a_machine(FOLDER, HOSTS)
+    run = python_inside(FOLDER, '''
+        hasty = connect("dead.example.com", 7)
+        hasty.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        hasty.close()
+        tell(outcome("dead.example.com", 7, b"sent and shut down at once"))
+    ''', allowlist("dead.example.com:7"))
+    tell([run.said, [a.why for a in run.attempts if a.what is What.FAILED]])
+    """
+    said, failed = on_a_machine(code)
+    assert said == "sent and shut down at once"
+    assert failed in (["given up before it was open"], [])
 
 
 TLS_CASES = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import socket
 import struct
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_jail.gate.allow import PORTS_LIMIT
 from mcp_jail.gate.attempts import What
 from mcp_jail.gate.eyes import SNAP, Seen, packet_filter, read_packet
 
@@ -80,8 +82,13 @@ def test_no_bytes_make_the_reader_raise(data: bytes) -> None:
         read_packet(start + data)
 
 
-def test_the_filter_is_whole_instructions() -> None:
-    assert len(packet_filter()) % 8 == 0
+def test_the_filter_for_as_many_ports_as_there_can_be_is_one_the_kernel_takes() -> None:
+    code = packet_filter(range(1, PORTS_LIMIT + 2))
+    assert len(code) % 8 == 0
+    held = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HL", len(code) // 8, ctypes.addressof(held))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, 26, program)  # SO_ATTACH_FILTER; checked as for any
 
 
 def test_attempts_of_every_kind_are_seen_and_internal_traffic_is_not(

@@ -111,3 +111,26 @@ def test_a_callback_that_raises_ends_the_loop() -> None:
     loop.soon(fail)
     with pytest.raises(OSError, match="a bug"):
         loop.run()
+
+
+def test_what_happened_to_a_closed_descriptor_is_not_told_to_the_next_with_its_number() -> None:
+    loop = Loop()
+    seen: list[int] = []
+    first, second, idle = os.pipe(), os.pipe(), os.pipe()
+
+    def heard(mine: int) -> None:
+        """Close the other, and give its number to a pipe that has nothing in it."""
+        other = second[0] if mine == first[0] else first[0]
+        loop.forget(other)
+        os.dup2(idle[0], other)
+        loop.watch(other, READ, seen.append)
+        loop.forget(mine)
+        loop.after(0, loop.stop)
+
+    for reading, writing in (first, second):
+        os.write(writing, b"x")
+        loop.watch(reading, READ, lambda _events, mine=reading: heard(mine))  # type: ignore[misc]
+    loop.run()
+    assert seen == []
+    for fd in (*first, *second, *idle):
+        os.close(fd)

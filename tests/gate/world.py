@@ -28,6 +28,7 @@ from mcp_jail.core.policy import HostEntry, Network, NetworkMode, Tls, Verdict
 from mcp_jail.core.spec import Access, JailSpec, Share
 from mcp_jail.gate.allow import compile_network
 from mcp_jail.gate.attempts import Attempt, What, decode
+from mcp_jail.gate.dns import Question, read_question
 from mcp_jail.gate.netlink import _attribute, _talk, _tell
 from mcp_jail.gate.process import Gate, Ready, start
 from mcp_jail.sandbox import launch
@@ -98,6 +99,35 @@ def on_a_machine(
         _add_default_route(2, address)
     os.write(go, b"g")
     os.read(reading, 1)
+
+
+def resolve(answer: Callable[[int], list[str]]) -> list[str]:
+    """Be this machine's name server, in a thread.
+
+    `answer` gives the addresses for the nth question for any; the names that were asked come back.
+    """
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("127.0.0.1", 53))
+    asked: list[str] = []
+
+    def serve() -> None:
+        while True:
+            data, sender = server.recvfrom(512)
+            question = read_question(data)
+            assert isinstance(question, Question)
+            found = []
+            if question.type == 1:
+                found = answer(len(asked))
+                asked.append(question.name)
+            records = b"".join(
+                b"\xc0\x0c\0\1\0\1" + bytes(4) + b"\0\4" + socket.inet_aton(address)
+                for address in found
+            )
+            header = data[:2] + b"\x81\x80\0\1" + len(found).to_bytes(2, "big") + bytes(4)
+            server.sendto(header + question.echo + records, sender)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return asked
 
 
 def in_a_jail(

@@ -28,6 +28,10 @@ DNS_PORT: Final = 53
 HTTP_PORT: Final = 80
 HTTPS_PORT: Final = 443
 
+# No question is asked for this name (RFC 6761, 6.3): it is these addresses, written down.
+LOCALHOST: Final = "localhost"
+LOOPBACK: Final = ("127.0.0.1", "::1")
+
 # Ports of one policy. Each is two listening sockets, and one message carries 253 descriptors.
 PORTS_LIMIT: Final = 64
 
@@ -91,9 +95,10 @@ def compile_network(network: Network) -> Allow:
         if rule.port == DNS_PORT:
             raise ValueError(f"'{text}': port {DNS_PORT} is answered by the gate's own name server")
         opening = Opening(text, _check(entry, rule, network.tls))
-        known = openings.get(rule)
-        if known is None or known.check is Check.NONE:
-            openings[rule] = opening
+        for meant in _meant(rule):
+            known = openings.get(meant)
+            if known is None or known.check is Check.NONE:
+                openings[meant] = opening
     ports = {rule.port for rule in openings} | {HTTP_PORT, HTTPS_PORT}
     if len(ports) > PORTS_LIMIT:
         raise ValueError(f"{len(ports)} different ports, at most {PORTS_LIMIT} can be listened on")
@@ -106,6 +111,13 @@ def compile_network(network: Network) -> Allow:
         ports=tuple(sorted(ports)),
         private=network.private is Verdict.ALLOW,
     )
+
+
+def _meant(rule: HostRule) -> tuple[HostRule, ...]:
+    """The rule; for `localhost` the addresses that a jail's own /etc/hosts gives it, too."""
+    if rule.host != LOCALHOST or rule.below:
+        return (rule,)
+    return (rule, *(HostRule(address, rule.port, below=False) for address in LOOPBACK))
 
 
 def _check(entry: str | HostEntry, rule: HostRule, default: Tls) -> Check:

@@ -23,6 +23,9 @@ READABLE: Final = (
 )
 
 # Numbers of the generic table, the same on every architecture.
+# The same, where a link leads elsewhere (WSL2 has its resolv.conf under /mnt).
+READABLE_FILES: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
+
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _GET_VERSION: Final = 1
 _PATH_BENEATH: Final = 1
@@ -63,19 +66,21 @@ def _landlock(libc: ctypes.CDLL) -> int:
         return 0
     try:
         for path in READABLE:
-            _allow_reading(libc, ruleset, path)
+            _allow(libc, ruleset, path, _READ_FILE | _READ_DIRECTORY)
+        for path in READABLE_FILES:
+            _allow(libc, ruleset, path, _READ_FILE)
         return 0 if libc.syscall(_RESTRICT_SELF, ruleset, 0) else version
     finally:
         os.close(ruleset)
 
 
-def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: str) -> None:
+def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
     """What is not there, or cannot be allowed, stays closed."""
     with contextlib.suppress(OSError):
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
             # struct landlock_path_beneath_attr, packed
-            rule = struct.pack("=Qi", _READ_FILE | _READ_DIRECTORY, fd)
+            rule = struct.pack("=Qi", rights, fd)
             libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)
         finally:
             os.close(fd)

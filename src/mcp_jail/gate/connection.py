@@ -15,7 +15,7 @@ import msgspec
 from mcp_jail.core.hosts import canonical_host, is_address
 from mcp_jail.core.policy import Verdict
 from mcp_jail.gate.addresses import refused
-from mcp_jail.gate.allow import Allow, Check, Opening
+from mcp_jail.gate.allow import LOCALHOST, LOOPBACK, Allow, Check, Opening
 from mcp_jail.gate.attempts import Attempt, What
 from mcp_jail.gate.dial import Dial
 from mcp_jail.gate.first_bytes import Asked, NeedMoreError, UnfitError
@@ -153,8 +153,10 @@ class Connection:
     def _check_name(self, asked: Asked) -> None:
         # A literal address has no name: its hello must not bring one, its request must repeat it.
         is_tls = self._opening.check is Check.TLS
-        expected = None if is_tls and is_address(self._host) else self._host
-        if asked.host != expected:
+        expected = {None if is_tls and is_address(self._host) else self._host}
+        if self._host in LOOPBACK:
+            expected.add(LOCALHOST)
+        if asked.host not in expected:
             self.refuse(f"asks for {asked.host or 'no name'}")
         elif asked.port not in {None, self._port}:
             self.refuse(f"asks for port {asked.port}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from mcp_jail.gate.attempts import What
@@ -111,7 +111,8 @@ _OUTGOING: Final = 4  # PACKET_OUTGOING: each packet on lo is seen twice, going 
 _IPV4, _IPV6 = 0x0800, 0x86DD
 
 # Each line: a label, or an instruction with where to go on if it holds and if not ("" = next line).
-_LISTING: Final[tuple[str | tuple[int, int, str, str], ...]] = (
+_Line = str | tuple[int, int, str, str]
+_LISTING: Final[tuple[_Line, ...]] = (
     (_LOAD_BYTE, _KIND, "", ""),
     (_IF_EQUAL, _OUTGOING, "drop", ""),
     (_LOAD_HALF, _PROTOCOL, "", ""),
@@ -139,7 +140,7 @@ _LISTING: Final[tuple[str | tuple[int, int, str, str], ...]] = (
     "tcp",
     (_FROM_X_BYTE, 13, "", ""),
     (_AND, _STATE, "", ""),
-    (_IF_EQUAL, _SYN, "keep", ""),
+    (_IF_EQUAL, _SYN, "syn", ""),
     (_IF_EQUAL, _REFUSED, "", "drop"),
     (_FROM_X_WORD, 4, "", ""),  # such a reset has the sequence number 0 (RFC 9293, 3.10.7.1)
     (_IF_EQUAL, 0, "keep", "drop"),
@@ -148,6 +149,11 @@ _LISTING: Final[tuple[str | tuple[int, int, str, str], ...]] = (
     (_IF_EQUAL, _DNS, "drop", ""),  # the name server sees those itself
     (_FROM_X_HALF, 0, "", ""),
     (_IF_EQUAL, _DNS, "drop", "keep"),
+    "syn",
+    (_FROM_X_HALF, 2, "", ""),
+    # here: each port with a listener, which tells of its connections itself
+)
+_ENDING: Final[tuple[_Line, ...]] = (
     "keep",
     (_RETURN, SNAP, "", ""),
     "drop",
@@ -155,20 +161,21 @@ _LISTING: Final[tuple[str | tuple[int, int, str, str], ...]] = (
 )
 
 
-def packet_filter() -> bytes:
-    """The filter as the kernel takes it: eight bytes an instruction."""
+def packet_filter(heard: Iterable[int]) -> bytes:
+    """The filter as the kernel takes it, eight bytes an instruction.
+
+    `heard` are the TCP ports with a listener.
+    """
+    ports = tuple((_IF_EQUAL, port, "drop", "") for port in sorted(heard))
     places: dict[str, int] = {}
-    count = 0
-    for line in _LISTING:
+    instructions: list[tuple[int, int, str, str]] = []
+    for line in (*_LISTING, *ports, *_ENDING):
         if isinstance(line, str):
-            places[line] = count
+            places[line] = len(instructions)
         else:
-            count += 1
-    code, at = b"", 0
-    for line in _LISTING:
-        if not isinstance(line, str):
-            operation, value, yes, no = line
-            jumps = [places[label] - at - 1 if label else 0 for label in (yes, no)]
-            code += struct.pack("=HBBI", operation, *jumps, value)
-            at += 1
+            instructions.append(line)
+    code = b""
+    for at, (operation, value, yes, no) in enumerate(instructions):
+        jumps = [places[label] - at - 1 if label else 0 for label in (yes, no)]
+        code += struct.pack("=HBBI", operation, *jumps, value)
     return code

@@ -38,6 +38,7 @@ class Loop:
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._watched: dict[int, Callable[[int], None]] = {}
+        self._new: set[int] = set()
         self._timers: list[tuple[float, int, Timer]] = []
         self._count = itertools.count()
         self._turns: deque[Callback] = deque()
@@ -55,6 +56,7 @@ class Loop:
             self._epoll.modify(fd, events)
         else:
             self._epoll.register(fd, events)
+            self._new.add(fd)
         self._watched[fd] = callback
 
     def forget(self, fd: int) -> None:
@@ -81,9 +83,12 @@ class Loop:
     def run(self) -> None:
         """Call back until `stop`, which may have been called before."""
         while not self._is_over:
-            for fd, events in self._epoll.poll(self._wait()):
+            happened = self._epoll.poll(self._wait())
+            self._new.clear()
+            for fd, events in happened:
                 callback = self._watched.get(fd)
-                if callback is not None:  # forgotten in this very round
+                # Neither one that was forgotten in this very round nor one that has its number.
+                if callback is not None and fd not in self._new:
                     callback(events)
             self._do_what_is_due()
             for _ in range(len(self._turns)):

@@ -177,6 +177,10 @@ def _settle(guard: int, kept: set[int]) -> None:
     if os.getppid() != guard:
         os._exit(1)
     os.setsid()
+    os.chdir("/")
+    # A client's entry brings variables along, some of which choose other names to resolve
+    # (LOCALDOMAIN, HOSTALIASES, RES_OPTIONS: resolver(5)).
+    os.environ.clear()
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)

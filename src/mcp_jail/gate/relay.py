@@ -123,14 +123,19 @@ class _Relay:
 
     def _take(self, inner: socket.socket) -> None:
         inner.settimeout(0)
-        opening = sum(not connection.is_open for connection in self._connections)
-        is_too_many = len(self._connections) >= self._most or opening >= OPENING
+        is_too_many = self._is_full()
         connection = Connection(self._around, inner, self._connections.discard)
         self._connections.add(connection)
         if is_too_many:
             connection.refuse("too many connections at once")
         else:
             connection.begin()
+
+    def _is_full(self) -> bool:
+        if len(self._connections) < min(OPENING, self._most):
+            return False
+        opening = sum(not connection.is_open for connection in self._connections)
+        return opening >= OPENING or len(self._connections) >= self._most
 
     def _look_for_idle(self) -> None:
         for connection in list(self._connections):

@@ -81,7 +81,7 @@ def make(ports: tuple[int, ...]) -> Sockets:
             if error.errno not in _NO_IPV6:
                 raise
             has_ipv6 = False
-    made.append((Role.EYES, _eyes()))
+    made.append((Role.EYES, _eyes({*ports, DNS_PORT})))
     return Sockets(tuple(made), has_ipv6)
 
 
@@ -165,11 +165,11 @@ def _listener(family: int, port: int) -> socket.socket:
     return made
 
 
-def _eyes() -> socket.socket:
+def _eyes(heard: set[int]) -> socket.socket:
     """Every packet on lo, through the filter; bound last, so that none passes it."""
     made = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _EYES_BUFFER)
-    code = packet_filter()
+    code = packet_filter(heard)
     # struct sock_fprog: the number of instructions, and where they are. The kernel copies them.
     held = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("HL", len(code) // 8, ctypes.addressof(held))
