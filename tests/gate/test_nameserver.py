@@ -169,3 +169,22 @@ def test_ten_thousand_names_do_not_stop_it_and_a_flood_is_counted(
     assert said == 10_000
     assert lost == ["more than 2000 questions in a second"]
     assert lines < 1200
+
+
+def test_programs_that_ask_only_for_what_this_network_has_are_answered_too(
+    on_a_machine: OnAMachine,
+) -> None:
+    """With AI_ADDRCONFIG getaddrinfo(3) finds nothing where there is no address but 127.0.0.1."""
+    code = """
+    on_a_machine(FOLDER, HOSTS)
+    run = python_inside(FOLDER, '''
+        tell([
+            [found[4][0] for found in socket.getaddrinfo(
+                "api.example.com", 443, family, socket.SOCK_STREAM, 0, flags)]
+            for family in (socket.AF_UNSPEC, socket.AF_INET)
+            for flags in (0, socket.AI_ADDRCONFIG, socket.AI_V4MAPPED | socket.AI_ADDRCONFIG)
+        ])
+    ''', allowlist("api.example.com"))
+    tell(run.said)
+    """
+    assert on_a_machine(code) == [["198.18.0.1"]] * 6

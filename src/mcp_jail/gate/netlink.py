@@ -15,8 +15,12 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
+# The address a jail has beside those of its loopback: of 198.18.0.0/15, where it is no name's.
+SEEN_ADDRESS: Final = "198.19.255.254"
+
 # linux/rtnetlink.h, linux/netlink.h, linux/if.h
 _NEWLINK: Final = 16
+_NEWADDR: Final = 20
 _NEWROUTE: Final = 24
 _GETROUTE: Final = 26
 _ERROR: Final = 2
@@ -35,6 +39,8 @@ _OUT_INTERFACE: Final = 4
 _LOOPBACK: Final = 1  # the interface number of lo in every network namespace
 
 _HEADER: Final = struct.Struct("=IHHII")
+_LOCAL: Final = 2
+_ADDRESS: Final = struct.Struct("=BBBBi")
 _LINK: Final = struct.Struct("=BBHiII")
 _ROUTE: Final = struct.Struct("=BBBBBBBBI")
 _NUMBER: Final = struct.Struct("=i")
@@ -61,11 +67,13 @@ def wait_for_loopback() -> None:
 def make_every_address_local() -> bool:
     """Bring lo up and have each address end at this network namespace; OSError where it cannot.
 
-    For the namespace the caller is in, with its rights over it. False when that holds for IPv4
-    only, which a kernel without IPv6 makes so.
+    For the namespace the caller is in, with its rights over it. Programs that look whether there
+    is a network find SEEN_ADDRESS. False when all that holds for IPv4 only, which a kernel without
+    IPv6 makes so.
     """
     with _talk() as channel:
         _tell(channel, _NEWLINK, 0, _LINK.pack(0, 0, 0, _LOOPBACK, _UP, _UP))
+        _tell(channel, _NEWADDR, _CREATE, _own_address())
         _tell(channel, _NEWROUTE, _CREATE, _everything(socket.AF_INET))
         try:
             _tell(channel, _NEWROUTE, _CREATE, _everything(socket.AF_INET6))
@@ -111,6 +119,13 @@ def _everything(family: int) -> bytes:
     """`local default dev lo table local`: AnyIP."""
     route = (family, 0, 0, 0, _TABLE_LOCAL, _FROM_BOOT, _SCOPE_HOST, _TYPE_LOCAL, 0)
     return _ROUTE.pack(*route) + _attribute(_OUT_INTERFACE, _NUMBER.pack(_LOOPBACK))
+
+
+def _own_address() -> bytes:
+    """One address beside 127.0.0.1, without which getaddrinfo(3) finds none with AI_ADDRCONFIG."""
+    packed = socket.inet_aton(SEEN_ADDRESS)
+    body = _ADDRESS.pack(socket.AF_INET, 32, 0, 0, _LOOPBACK)
+    return body + _attribute(_LOCAL, packed) + _attribute(_DESTINATION, packed)
 
 
 def _tell(channel: socket.socket, kind: int, flags: int, body: bytes) -> None:
