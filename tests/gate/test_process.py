@@ -166,6 +166,31 @@ def test_no_gate_is_built_in_the_network_we_are_in_ourselves(on_a_machine: OnAMa
     assert is_cut_off is False
 
 
+def test_a_gate_whose_jail_never_comes_is_closed_without_waiting(
+    on_a_machine: OnAMachine,
+) -> None:
+    code = """
+    import time
+    from gate.world import _unshare, _NEWNET
+    from mcp_jail.gate import process
+    process.END_DEADLINE = 1000.0
+    reading, writing = os.pipe()
+    other = os.fork()
+    if not other:
+        _unshare(_NEWNET)  # whose lo stays down
+        os.write(writing, b"x")
+        time.sleep(1000)
+    os.read(reading, 1)
+    gate = gate_for(allowlist("api.example.com:7"))
+    gate.serve(other)
+    while not open(f"/proc/{gate.pid}/task/{gate.pid}/children").read(): pass  # the errand waits
+    gate.close()
+    os.kill(other, 9)
+    tell([os.path.exists(f"/proc/{gate.pid}"), os.read(gate.reports, 1).decode()])
+    """
+    assert on_a_machine(code) == [False, ""]
+
+
 def test_a_bug_in_the_relay_is_told_and_ends_it(on_a_machine: OnAMachine) -> None:
     code = """
     from mcp_jail.gate import process

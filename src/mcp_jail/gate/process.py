@@ -63,6 +63,7 @@ class Gate:
         self.pid = pid
         self.reports = reports
         self._control = control
+        self._is_ready = False
         self._is_closed = False
 
     def serve(self, pid: int) -> None:
@@ -85,6 +86,7 @@ class Gate:
         ready = msgspec.json.decode(data, type=Ready)
         if ready.error:
             raise JailBuildError(f"the gate cannot be built: {ready.error}")
+        self._is_ready = True
         return ready
 
     def close(self) -> None:
@@ -98,7 +100,8 @@ class Gate:
         self._is_closed = True
         self._control.close()
         with contextlib.suppress(ProcessLookupError, ChildProcessError):  # reaped by somebody
-            _wait_for_end(self.pid)
+            # One that is not ready has nothing to tell, and may wait for a jail that never comes.
+            _wait_for_end(self.pid, END_DEADLINE if self._is_ready else 0)
 
 
 def start(allow: Allow, enter: Enter, *, seccomp: bytes = b"") -> Gate:
@@ -127,10 +130,10 @@ class _Task(msgspec.Struct, frozen=True):
     reports: int
 
 
-def _wait_for_end(pid: int) -> None:
+def _wait_for_end(pid: int, seconds: float) -> None:
     pidfd = os.pidfd_open(pid)
     try:
-        if not select.select([pidfd], [], [], END_DEADLINE)[0]:
+        if not select.select([pidfd], [], [], seconds)[0]:
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         os.waitpid(pid, 0)
     finally:
