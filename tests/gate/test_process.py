@@ -171,19 +171,22 @@ def test_a_gate_whose_jail_never_comes_is_closed_without_waiting(
 ) -> None:
     code = """
     import time
-    from gate.world import _unshare, _NEWNET
+    from gate.world import _LIBC, _NEWNET, _NEWUSER
     from mcp_jail.gate import process
     process.END_DEADLINE = 1000.0
     reading, writing = os.pipe()
     other = os.fork()
     if not other:
-        _unshare(_NEWNET)  # whose lo stays down
+        _LIBC.prctl(1, 9)  # with us, it ends
+        _LIBC.unshare(_NEWUSER | _NEWNET)  # as a jail, but its lo stays down
         os.write(writing, b"x")
         time.sleep(1000)
     os.read(reading, 1)
     gate = gate_for(allowlist("api.example.com:7"))
     gate.serve(other)
-    while not open(f"/proc/{gate.pid}/task/{gate.pid}/children").read(): pass  # the errand waits
+    def errand(): return open(f"/proc/{gate.pid}/task/{gate.pid}/children").read().strip()
+    def network(pid): return os.readlink(f"/proc/{pid}/ns/net")
+    while not errand() or network(errand()) != network(other): pass  # it waits inside
     gate.close()
     os.kill(other, 9)
     tell([os.path.exists(f"/proc/{gate.pid}"), os.read(gate.reports, 1).decode()])
