@@ -25,6 +25,7 @@ from mcp_jail.errors import AuditError
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.locking import Locked, LockKeeping
 from mcp_jail.proxy.loop import Loop
+from mcp_jail.proxy.ports import NetReports
 from mcp_jail.proxy.stderr import ErrorStream
 from mcp_jail.store.locks import LockFiles
 
@@ -40,6 +41,7 @@ class Pipes:
         self.stdout, self.writes = os.pipe()
         self.stderr, self._errors = os.pipe()
         self.pidfd, self._life = os.pipe()
+        self.net: NetReports | None = None
         self._is_alive = True
 
     def close_stdin(self) -> None:

@@ -47,10 +47,12 @@ def main(arguments: list[str]) -> int:
     if os.isatty(0):
         sys.stderr.write(IN_A_TERMINAL)
     client = _take_the_wire()
+    from mcp_jail.proxy.gating import open_gate
     from mcp_jail.proxy.prepare import prepare
     from mcp_jail.sandbox.launch import launch
 
     prepared = prepare(name=name, policy_file=policy_file, command=command)
+    gate = open_gate(prepared)
     jail = launch(prepared.plan)  # it builds itself while we load the rest, and waits for `go`
     from mcp_jail.proxy.guard import guard
     from mcp_jail.proxy.stderr import ErrorStream
@@ -58,7 +60,7 @@ def main(arguments: list[str]) -> int:
     errors = ErrorStream(prepared.policy.name)
     for lint in prepared.lints:
         errors.tell(f"warning: {lint}")
-    return guard(prepared, jail, client=client, errors=errors)
+    return guard(prepared, jail, gate, client=client, errors=errors)
 
 
 def parse(arguments: list[str]) -> tuple[str | None, str | None, tuple[str, ...]]:

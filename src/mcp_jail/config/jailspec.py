@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mcp_jail.core.paths import expand_home
-from mcp_jail.core.policy import Policy
+from mcp_jail.core.policy import NetworkMode, Policy
 from mcp_jail.core.spec import Access, JailSpec, Share
 from mcp_jail.errors import PolicyError
 
@@ -41,6 +41,7 @@ def jail_spec(
         shares=shares,
         env={**passed, **policy.env.set},
         private_tmp=files.tmp,
+        host_network=policy.network.mode is NetworkMode.HOST,
     )
 
 

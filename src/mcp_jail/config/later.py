@@ -17,10 +17,8 @@ from mcp_jail.config.problems import Problems
 from mcp_jail.core.policy import (
     Autorun,
     Exec,
-    NetworkMode,
     Policy,
     Sandbox,
-    Tls,
     Verdict,
     Via,
 )
@@ -81,19 +79,16 @@ def _never(_value: Any) -> bool:
     return False
 
 
-_GATE = "the gate, which connects to named hosts only"
+_PROXY = "a way out by a proxy, where there is no gate"
 _LIMITS = "limits on memory, processes, files and time"
 
 LATER = (
     Later(("remote",), "servers reached over HTTP", _never),
     Later(("package",), "packages installed once and pinned", _never),
     Later(("sandbox",), "weaker jails, named", _is(Sandbox.AUTO)),
-    Later(("network", "mode"), _GATE, _is(NetworkMode.NONE)),
-    Later(("network", "allow"), _GATE, _is(())),
-    Later(("network", "private"), _GATE, _is(Verdict.DENY)),
-    Later(("network", "tls"), _GATE, _is(Tls.VERIFY_NAME)),
-    Later(("network", "via"), _GATE, _is(Via.GATE)),
-    Later(("network", "upstream_proxy"), _GATE, _is(None)),
+    Later(("network", "private"), "asking a person", _is(Verdict.DENY, Verdict.ALLOW)),
+    Later(("network", "via"), _PROXY, _is(Via.GATE)),
+    Later(("network", "upstream_proxy"), _PROXY, _is(None)),
     Later(("filesystem", "hide"), "hidden files in shared directories", _is(())),
     Later(("filesystem", "autorun"), "guarded files that run by themselves", _is(Autorun.ALLOW)),
     Later(("env", "secret"), "secrets from a keyring", _is({})),

@@ -47,7 +47,18 @@ class LockChanged(msgspec.Struct, frozen=True):
     lock: Lock | None
 
 
-Event = FromClient | FromServer | Oversize | ServerGone | AuditFailed | LockChanged
+class NetTried(msgspec.Struct, frozen=True):
+    """The server tried something on its network, or something became of it.
+
+    `refused` are words for the model whose call it was, `told` for the person; empty: none.
+    """
+
+    entry: Entry
+    refused: str = ""
+    told: str = ""
+
+
+Event = FromClient | FromServer | Oversize | ServerGone | AuditFailed | LockChanged | NetTried
 
 
 class Record(msgspec.Struct, frozen=True):

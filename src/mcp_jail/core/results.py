@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Raw
 
-from mcp_jail.core import decide, hidden, links, mcp, walks, wire
+from mcp_jail.core import decide, hidden, links, mcp, network, walks, wire
 from mcp_jail.core.catalogue import Page
 from mcp_jail.core.inflight import Waiting
 from mcp_jail.core.lock import KIND_OF_LIST
@@ -122,11 +122,13 @@ class Results:
     def bulk(self, waiting: Waiting, raw: Raw, members: dict[str, Raw]) -> Reply | BadLine:
         """What a tool gave, a resource holds or a prompt says: whole answers only."""
         is_error = mcp.is_error_result(members)
-        if self._may_need_change(waiting.treatment, raw, members):
+        refused = self._state.refused.take(waiting.id)
+        if refused or self._may_need_change(waiting.treatment, raw, members):
             result = wire.whole(raw)
             if isinstance(result, BadLine):
                 return result
             changed, violations = self.content(self._with_approved_meta(result, waiting.era))
+            changed = network.with_words(changed, refused) if refused else changed
             return Reply(self._fresh(waiting, changed), is_error, violations)
         if "_meta" in members and self._state.catalogue.is_enabled:
             meta = self._remembered_meta(members["_meta"], waiting.era)

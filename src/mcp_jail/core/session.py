@@ -46,8 +46,11 @@ from mcp_jail.core.events import (
     FromClient,
     FromServer,
     LockChanged,
+    NetTried,
     Oversize,
+    Record,
     ServerGone,
+    Tell,
     ToClient,
 )
 from mcp_jail.core.forwarding import Forwarding
@@ -108,8 +111,17 @@ class Session:
             case LockChanged(lock):
                 self._server.answers.lock_changed()
                 return self._server.notices.told_of(self._state.catalogue.replace(lock))
+            case NetTried():
+                return self._tried(event)
             case _:
                 assert_never(event)
+
+    def _tried(self, event: NetTried) -> list[Effect]:
+        """Write down what the server tried on its network; tell model and person of a refusal."""
+        if event.refused:
+            self._state.refused.note(event.refused, self._state.in_flight)
+        told = [Tell(event.told)] if event.told else []
+        return [Record(event.entry), *told]
 
     def passes_logs(self) -> bool:
         """Whether a plain log message goes to the client now, as it is and without a record."""

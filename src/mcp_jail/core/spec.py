@@ -40,6 +40,7 @@ class JailSpec(Value, frozen=True):
     env: dict[str, str]
     keep_home: str | None = None  # host directory that becomes HOME; None = a fresh tmpfs
     private_tmp: bool = True
+    host_network: bool = False  # the jail has the host's network, and all that listens on it
 
 
 class MountKind(Enum):
@@ -91,3 +92,4 @@ class Plan(Value, frozen=True):
     seccomp: bytes
     gaps: tuple[Gap, ...]
     listening: tuple[str, ...] = ()  # socket files in shares; what listens there can be spoken to
+    host_network: bool = False

@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.inflight import Asked, InFlight
+from mcp_jail.core.network import Refused
 from mcp_jail.core.opening import Opening
 from mcp_jail.core.outlook import Outlook
 from mcp_jail.core.questions import Question
@@ -57,6 +58,7 @@ class State:
         self.rounds = Rounds(fresh_id)
         self.tasks = Tasks()
         self.tally = Tally()
+        self.refused = Refused()
         self.subscribed: set[str] = set()
         self.pages: set[str] = set()
         self.is_closed = False

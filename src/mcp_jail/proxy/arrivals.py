@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcp_jail.core import notes
-from mcp_jail.core.events import Effect, FromClient, FromServer, Oversize, ToClient
+from mcp_jail.core.events import Effect, FromClient, FromServer, NetTried, Oversize, ToClient
 from mcp_jail.core.session import Session
 from mcp_jail.proxy.lines import TooLong
 
@@ -31,6 +31,14 @@ def from_server(session: Session, lines: Sequence[bytes | TooLong]) -> list[Effe
             effects.append(ToClient(piece.lines))
         else:
             effects += _one_by_one(session, (piece,))
+    return effects
+
+
+def from_network(session: Session, tried: Sequence[NetTried]) -> list[Effect]:
+    """What to do about what the gate tells."""
+    effects: list[Effect] = []
+    for event in tried:
+        effects += session.handle(event)
     return effects
 
 

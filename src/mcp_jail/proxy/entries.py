@@ -14,7 +14,12 @@ from mcp_jail.sandbox.outside import FILTER_MODE, ServerStatus
 
 
 def start_entry(
-    plan: Plan, *, policy_file: str, policy_sha256: str, blot: Callable[[str], str]
+    plan: Plan,
+    *,
+    network: dict[str, Any],
+    policy_file: str,
+    policy_sha256: str,
+    blot: Callable[[str], str],
 ) -> Entry:
     """The plan as it is about to be carried out.
 
@@ -31,7 +36,7 @@ def start_entry(
             "cwd": plan.cwd,
             "mounts": [_mount(mount) for mount in plan.mounts],
             "env": sorted(plan.env),
-            "network": "none",
+            "network": network,
         },
     )
 

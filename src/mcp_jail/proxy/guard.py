@@ -19,8 +19,10 @@ from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.redact import Redactor, arguments_digest, known_values
 from mcp_jail.core.session import Session
 from mcp_jail.errors import AuditError, ExitCode, JailBuildError
+from mcp_jail.gate.process import Gate
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, start_entry
+from mcp_jail.proxy.gating import Reports, network_detail
 from mcp_jail.proxy.locking import LockKeeping, new_catalogue, read_locked
 from mcp_jail.proxy.loop import Loop
 from mcp_jail.proxy.patterns import fullmatch
@@ -51,11 +53,16 @@ _CODES = {
 
 
 def guard(
-    prepared: Prepared, jail: Jail, *, client: tuple[int, int], errors: ErrorStream
+    prepared: Prepared,
+    jail: Jail,
+    gate: Gate | None,
+    *,
+    client: tuple[int, int],
+    errors: ErrorStream,
 ) -> ExitCode:
     """Run the server of a jail that waits until client or server end; JailBuildError, AuditError.
 
-    The jail is closed in any case.
+    Jail and gate are closed in any case.
     """
     try:
         run = os.urandom(8).hex()
@@ -66,15 +73,19 @@ def guard(
         locked = read_locked(prepared)
         session = _session(prepared, redactor, key, new_catalogue(prepared, locked))
         _register(prepared, run, jail.keeper)
+        reports = None if gate is None else Reports(gate.reports)
+        if gate is not None:
+            gate.serve(jail.init_pid)
         jail.verify()
         entry = start_entry(
             prepared.plan,
+            network=network_detail(prepared, None if gate is None else gate.ready()),
             policy_file=prepared.judged.file.path,
             policy_sha256=prepared.policy_sha256,
             blot=redactor.text,
         )
         recorder.append([entry])
-        server = JailedServer(jail)
+        server = JailedServer(jail, reports)
         clock = time.monotonic
         lock = LockKeeping(locked, clock, errors.tell)
         loop = Loop(session, server, recorder, errors, lock, client=client, clock=clock)
@@ -88,8 +99,11 @@ def guard(
             ending = loop.run()
     finally:
         jail.close()
+        if gate is not None:
+            gate.close()
+    left = [] if reports is None else reports.rest()
     entry = end_entry(prepared.plan, session.tally, ending, confined=server.confined)
-    return _ended(entry, recorder, errors, ending)
+    return _ended([*(event.entry for event in left), entry], recorder, errors, ending)
 
 
 def _register(prepared: Prepared, run: str, keeper: Keeper) -> None:
@@ -128,14 +142,16 @@ def _session(prepared: Prepared, redactor: Redactor, key: bytes, catalogue: Cata
     )
 
 
-def _ended(entry: Entry, recorder: Recorder, errors: ErrorStream, ending: Ending) -> ExitCode:
-    """Write the last entry; the exit code, JailBuildError for a server that had to be stopped."""
+def _ended(
+    entries: list[Entry], recorder: Recorder, errors: ErrorStream, ending: Ending
+) -> ExitCode:
+    """Write the last entries; the exit code, JailBuildError for a server that had to be stopped."""
     cause = ending.cause
     if cause is Cause.SERVER_GONE:
         errors.tell(f"the server ended: {ending.how}")
     is_written = True
     try:
-        recorder.append([entry])
+        recorder.append(entries)
         recorder.close()
     except AuditError as error:
         is_written = False

@@ -75,6 +75,7 @@ class Loop:
         self._recorder = recorder
         self._errors = errors
         self._lock = lock
+        self._net = server.net
         self._clock = clock
         self._from_client = LineReader(client[0])
         self._to_client = LineWriter(client[1])
@@ -130,6 +131,8 @@ class Loop:
 
     def _hear(self, ready: dict[int, int]) -> list[Effect]:
         effects: list[Effect] = []
+        if self._net is not None and self._net.fd in ready:
+            effects += arrivals.from_network(self._session, self._net.read())
         if self._from_client.fd in ready:
             effects += self._hear_client(ready[self._from_client.fd])
         if self._server.stdout in ready:
@@ -294,11 +297,14 @@ class Loop:
         """Tell the poll what matters now; between two calls that is nearly always the same."""
         is_usual = self._cause is None and not self._errors.at_end
         is_usual = is_usual and not self._to_client.pending and not self._to_server.pending
+        is_usual = is_usual and not (self._net is not None and self._net.at_end)
         if is_usual and self._is_usual:
             return
         self._is_usual = is_usual
-        server, client = self._wanted_of_server(), self._wanted_of_client()
-        self._watched.only({signals: select.POLLIN, **server, **client})
+        wanted = self._wanted_of_server() | self._wanted_of_client() | {signals: select.POLLIN}
+        if self._net is not None and not self._net.at_end:
+            wanted[self._net.fd] = select.POLLIN
+        self._watched.only(wanted)
 
     def _wanted_of_server(self) -> dict[int, int]:
         wanted: dict[int, int] = {} if self._how else {self._server.pidfd: select.POLLIN}

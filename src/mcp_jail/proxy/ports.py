@@ -6,8 +6,18 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from mcp_jail.core.audit import Entry
-from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
+from mcp_jail.core.events import AwaitReview, LockChanged, NetTried, TrustFirst
 from mcp_jail.proxy.ladder import Stoppable
+
+
+class NetReports(Protocol):
+    """What the gate tells while the server runs; `fd` is readable when there is something."""
+
+    fd: int
+    at_end: bool
+
+    def read(self) -> list[NetTried]:
+        """What was told since the last time."""
 
 
 class RunningServer(Stoppable, Protocol):
@@ -17,6 +27,7 @@ class RunningServer(Stoppable, Protocol):
     stdout: int
     stderr: int
     pidfd: int
+    net: NetReports | None  # None where the server has the host's network
 
     def wait(self) -> str:
         """Reap the ended jail; how it ended, in words."""

@@ -6,6 +6,7 @@ import os
 import signal
 
 from mcp_jail.errors import JailBuildError
+from mcp_jail.proxy.ports import NetReports
 from mcp_jail.sandbox.launch import Jail, NotHeldError
 from mcp_jail.sandbox.outside import ServerStatus
 
@@ -19,8 +20,9 @@ STATUS_SECONDS = 1.0
 class JailedServer:
     """A running jail; `stdin`, `stdout`, `stderr` and `pidfd` are the loop's to poll."""
 
-    def __init__(self, jail: Jail) -> None:
+    def __init__(self, jail: Jail, net: NetReports | None) -> None:
         self._jail = jail
+        self.net = net
         self.stdin = jail.stdin
         self.stdout = jail.stdout
         self.stderr = jail.stderr

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from typing import Final
+
+import msgspec
 
 from mcp_jail.core.spec import JailSpec, Plan
 from mcp_jail.sandbox import refuse
@@ -13,6 +16,9 @@ from mcp_jail.sandbox.plan import inside_home, plan
 from mcp_jail.sandbox.probe import Host, probe
 from mcp_jail.sandbox.protected import Guarded, Ours
 from mcp_jail.sandbox.toolchain import discover
+
+# Bytes of resolv.conf that are read; resolv.conf(5) has three servers and six domains.
+RESOLV_LIMIT: Final = 64 * 1024
 
 
 def build(
@@ -33,6 +39,8 @@ def build(
     refuse.strings(spec)  # before anything is looked at by these names
     environ = os.environ if environ is None else environ
     host = host or probe(environ)
+    if spec.host_network:
+        host = msgspec.structs.replace(host, resolv=_resolv())
     guarded = Guarded(
         ours=(*ours, *_code(host)), homes=tuple(dict.fromkeys((host.home, host.account_home)))
     )
@@ -46,6 +54,15 @@ def build(
     )
     looks = look(spec, tools, guarded, home=inside_home(host), uid=host.uid)
     return plan(spec, host, tools, guarded, looks)
+
+
+def _resolv() -> str:
+    """The host's own name servers, empty where it names none."""
+    try:
+        with open("/etc/resolv.conf", encoding="utf-8", errors="replace") as file:
+            return file.read(RESOLV_LIMIT)
+    except OSError:
+        return ""
 
 
 def _code(host: Host) -> tuple[Ours, ...]:

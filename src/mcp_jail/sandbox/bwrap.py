@@ -28,6 +28,10 @@ WALLS: Final = (
 )
 
 
+# Left out where the policy gives the jail the host's network.
+NETWORK_WALL: Final = "--unshare-net"
+
+
 class Descriptors(Value, frozen=True):
     """The numbers, in the child, of what bwrap reads beside the server's stdio.
 
@@ -44,7 +48,7 @@ class Descriptors(Value, frozen=True):
 def arguments(plan: Plan, fds: Descriptors) -> list[str]:
     """Every option of the jail, in order, without the command."""
     return [
-        *WALLS,
+        *(wall for wall in WALLS if wall != NETWORK_WALL or not plan.host_network),
         *("--cap-drop", "ALL"),
         *("--uid", str(plan.uid), "--gid", str(plan.gid)),
         *("--hostname", plan.hostname),

@@ -99,8 +99,9 @@ class Jail:
         """Wait until the jail is built and look at it from outside; JailBuildError ends it."""
         with self._closed_by_failure():
             self._wait_for_setup()
-            check_namespaces(self.init_pid)
-            check_interfaces(self.init_pid)
+            check_namespaces(self.init_pid, host_network=self.plan.host_network)
+            if not self.plan.host_network:
+                check_interfaces(self.init_pid)
             check_mounts(self.init_pid, self.plan.mounts)
             check_identities(self.init_pid, self.plan.mounts)
         self._verified = True

@@ -110,9 +110,11 @@ def inside_number(pid: int) -> int | None:
     return int(found[1]) if found else None
 
 
-def check_namespaces(pid: int) -> None:
-    """Refuse a jail that shares a namespace with us."""
+def check_namespaces(pid: int, *, host_network: bool = False) -> None:
+    """Refuse a jail that shares a namespace with us that it is not meant to share."""
     for name in NAMESPACES:
+        if host_network and name == "net":
+            continue
         ours, theirs = os.stat(f"/proc/self/ns/{name}"), os.stat(f"/proc/{pid}/ns/{name}")
         if ours.st_ino == theirs.st_ino:
             raise JailBuildError(f"the jail shares the host's '{name}' namespace")

@@ -28,7 +28,7 @@ HOME_SIZE: Final = 1 << 30
 SHM_SIZE: Final = 256 << 20
 RUN_SIZE: Final = 16 << 20
 
-RESOLV: Final = "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n"
+RESOLV: Final = "nameserver 127.0.0.1\noptions timeout:2 attempts:3\n"
 NSSWITCH: Final = (
     "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
     "networks: files\nprotocols: files\nservices: files\n"
@@ -66,6 +66,7 @@ def plan(spec: JailSpec, host: Host, toolchain: Toolchain, guarded: Guarded, loo
         seccomp=filter_for(host.arch) if host.arch in ARCHES else b"",
         gaps=host.gaps,
         listening=looks.listening,
+        host_network=spec.host_network,
     )
 
 
@@ -157,7 +158,7 @@ def _etc(host: Host, looks: Looks, home: str) -> Iterable[Mount]:
         "passwd": passwd + "nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n",
         "group": group + "nogroup:x:65534:\n",
         "hosts": f"127.0.0.1 localhost {HOSTNAME}\n::1 localhost {HOSTNAME}\n",
-        "resolv.conf": RESOLV,
+        "resolv.conf": RESOLV if host.resolv is None else host.resolv,
         "nsswitch.conf": NSSWITCH,
     }
     for name, text in ours.items():

@@ -50,6 +50,7 @@ class Host(Value, frozen=True):
     account_home: str  # from the account database; differs from `home` where HOME was set by hand
     facts: tuple[Fact, ...]
     gaps: tuple[Gap, ...]
+    resolv: str | None = None  # resolv.conf of the host, where a jail is to have its network
 
 
 def probe(

@@ -1,0 +1,48 @@
+"""What a server tried on its network and was refused, told to the model whose call it was.
+
+A program says little of why it cannot connect ("fetch failed"); the model is to know that it was
+the user's policy, so that it tells the person and does not try again. Whose call it was is not
+known, so every call under way is told.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from mcp_jail.core.inflight import InFlight
+from mcp_jail.core.mcp import Treatment
+
+# Refusals that one call is told; the audit has all.
+TOLD_LIMIT: Final = 5
+
+
+class Refused:
+    """The refusals since each call that is under way began."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, dict[str, None]] = {}
+
+    def note(self, words: str, in_flight: InFlight) -> None:
+        """Remember a refusal for the calls that are under way."""
+        for waiting in in_flight:
+            if waiting.treatment is Treatment.CALL_TOOL:
+                told = self._of.setdefault(waiting.id, {})
+                if len(told) < TOLD_LIMIT:
+                    told[words] = None
+
+    def take(self, id: str) -> str:
+        """What a call is to be told at its end; empty when nothing was refused."""
+        told = self._of.pop(id, None)
+        return "" if not told else f"refused by the user's policy: {'; '.join(told)}"
+
+    def forget(self, id: str) -> None:
+        """A call ended in another way."""
+        self._of.pop(id, None)
+
+
+def with_words(result: dict[str, Any], words: str) -> dict[str, Any]:
+    """A tool's result with words of ours at its end; one of another shape as it is."""
+    content = result.get("content")
+    if type(content) is not list:
+        return result
+    return result | {"content": [*content, {"type": "text", "text": f"mcp-jail: {words}"}]}

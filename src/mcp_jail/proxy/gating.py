@@ -1,0 +1,164 @@
+"""The gate of one run: started before the jail, and what it tells made into events.
+
+A policy without a network has one too, which opens nothing: so that what is tried is seen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+from mcp_jail.config.problems import Problems, refusal
+from mcp_jail.core.audit import Entry, Kind
+from mcp_jail.core.events import NetTried
+from mcp_jail.core.policy import NetworkMode, Verdict
+from mcp_jail.gate.allow import Allow, compile_network
+from mcp_jail.gate.attempts import LINE_LIMIT, Attempt, What, decode
+from mcp_jail.gate.process import Gate, Ready, start
+from mcp_jail.proxy.prepare import Judged, Prepared
+from mcp_jail.sandbox.enter import Namespace, inside
+from mcp_jail.sandbox.seccomp import filter_for
+
+# Characters of a host that are repeated to a model; names have 253 at most.
+_HOST_SHOWN: Final = 100
+
+
+def network_of(judged: Judged) -> Allow:
+    """What a policy opens; PolicyError for a rule that no gate can keep."""
+    try:
+        return compile_network(judged.policy.network)
+    except ValueError as error:
+        problems = Problems(judged.source, judged.file.text)
+        judged.problem(problems, ("network", "allow"), str(error), "")
+        raise refusal(judged.source, problems.in_order()) from None
+
+
+def open_gate(prepared: Prepared) -> Gate | None:
+    """Start the relay of a jail; None where the policy gives it the host's network. PolicyError.
+
+    The process must be single-threaded.
+    """
+    allow = network_of(prepared.judged)
+    if prepared.policy.network.mode is NetworkMode.HOST:
+        return None
+    return start(allow, _enter, seccomp=filter_for(os.uname().machine))
+
+
+def network_detail(prepared: Prepared, ready: Ready | None) -> dict[str, Any]:
+    """What the start entry says of the network."""
+    network = prepared.policy.network
+    if ready is None:
+        return {"mode": network.mode.value}
+    rules = sorted(opening.rule for opening in network_of(prepared.judged).openings.values())
+    held = {"landlock": ready.closed_in.landlock, "seccomp": ready.closed_in.seccomp}
+    return {"mode": network.mode.value, "allow": rules, "relay": held}
+
+
+class Reports:
+    """What the relay tells while the server runs. `fd` is readable when there is something."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.at_end = False
+        self._rest = b""
+        os.set_blocking(fd, False)
+
+    def read(self) -> list[NetTried]:
+        """What was told since the last time; at the end, that the relay is gone."""
+        try:
+            data = os.read(self.fd, 16 * LINE_LIMIT)
+        except BlockingIOError:
+            return []
+        if not data:
+            self.at_end = True
+            return []
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        self._rest = self._rest[-LINE_LIMIT:]
+        return [event for event in map(_event, lines) if event is not None]
+
+    def rest(self) -> list[NetTried]:
+        """All that is left, of a relay that has ended."""
+        os.set_blocking(self.fd, True)
+        events = []
+        while not self.at_end:
+            events += self.read()
+        return events
+
+
+def _enter(pid: int, action: Callable[[], bytes]) -> bytes:
+    return inside(pid, [Namespace.NETWORK], action)
+
+
+def _event(line: bytes) -> NetTried | None:
+    try:
+        attempt = decode(line)
+    except ValueError:
+        return None  # half a line of a relay that was killed
+    entry = Entry(
+        kind=Kind.NET,
+        method=attempt.what.value,
+        name=_where(attempt),
+        verdict=attempt.verdict.value,
+        rule=f"network.allow: {attempt.rule}" if attempt.rule else "network",
+        reason=attempt.why,
+        detail=_numbers(attempt),
+    )
+    if attempt.verdict is Verdict.ALLOW or attempt.what in {What.LOST, What.BROKEN}:
+        return NetTried(entry, told=_broken(attempt))
+    return NetTried(entry, refused=_refused(attempt), told=_told(attempt))
+
+
+def _where(attempt: Attempt) -> str:
+    """A host and port as policies write them."""
+    if not attempt.port:
+        return attempt.host
+    host = f"[{attempt.host}]" if ":" in attempt.host else attempt.host
+    return f"{host}:{attempt.port}"
+
+
+def _numbers(attempt: Attempt) -> dict[str, Any]:
+    found = {
+        "address": attempt.address,
+        "sent": attempt.sent,
+        "received": attempt.received,
+        "ms": attempt.ms,
+    }
+    kept = {name: value for name, value in found.items() if value}
+    return kept | ({"times": attempt.times} if attempt.times > 1 else {})
+
+
+def _refused(attempt: Attempt) -> str:
+    """What a model is told: what was refused, not how to open it."""
+    where = ascii(_where(attempt)[:_HOST_SHOWN])
+    match attempt.what:
+        case What.LOOKUP:
+            return f"the name {where} was not looked up"
+        case What.CONNECT:
+            return f"a connection to {where} was not made"
+        case _:
+            return f"{attempt.what.value} to {where} was not sent"
+
+
+def _told(attempt: Attempt) -> str:
+    """What the person is told, with the line that would open it."""
+    where = ascii(_where(attempt)[:_HOST_SHOWN])
+    times = f" ({attempt.times} times)" if attempt.times > 1 else ""
+    told = f"denied network {attempt.what.value} {where}{times}: {attempt.why}"
+    if attempt.what not in {What.LOOKUP, What.CONNECT} or not attempt.host:
+        return told
+    name = _where(attempt).removesuffix(":443")
+    line = f"network: {{mode: allowlist, allow: [{_yaml(name)}]}}"
+    return f"{told}; to allow it: {line}"
+
+
+def _broken(attempt: Attempt) -> str:
+    """What the person is told of a gate that does not work; nothing where it does."""
+    if attempt.what is What.BROKEN:
+        return f"error: the gate has failed, nothing passes any more: {attempt.why}"
+    return f"the gate lost count: {attempt.why}" if attempt.what is What.LOST else ""
+
+
+def _yaml(text: str) -> str:
+    """A text as a YAML scalar."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
