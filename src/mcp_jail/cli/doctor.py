@@ -14,6 +14,7 @@ import msgspec
 from mcp_jail.cli.out import folded, heading
 from mcp_jail.demo.bubblewrap import install_command
 from mcp_jail.errors import ExitCode
+from mcp_jail.proxy.gate_trial import try_a_gate
 from mcp_jail.sandbox.probe import INSTALL, Host, probe
 from mcp_jail.sandbox.trial import Trial, try_a_jail
 
@@ -28,21 +29,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what was found; 4 when no jail can be built here."""
     host = probe()
-    trial = Trial(works=False, found="not tried") if host.gaps else try_a_jail(host)
+    not_tried = Trial(works=False, found="not tried")
+    trial = not_tried if host.gaps else try_a_jail(host)
+    gate = try_a_gate(host) if trial.works else not_tried
     if arguments.json:
-        sys.stdout.write(_as_json(host, trial))
+        sys.stdout.write(_as_json(host, trial, gate))
     else:
-        _for_people(host, trial)
+        _for_people(host, trial, gate)
     return ExitCode.OK if trial.works else ExitCode.JAIL
 
 
-def _for_people(host: Host, trial: Trial) -> None:
+def _for_people(host: Host, trial: Trial, gate: Trial) -> None:
     heading("This machine")
     for fact in host.facts:
         folded(f"{fact.name}: {fact.value}", note=f"by {fact.found_by}")
     heading("A jail")
     if trial.works:
         folded(f"works: {trial.found}")
+        heading("A gate, for policies that name hosts")
+        if gate.works:
+            folded(f"works: {gate.found}")
+        else:
+            folded(f"cannot be built: {gate.found}", note=gate.cure)
         return
     for gap in host.gaps:
         folded(f"no jail can be built: {gap.cause}", note=_cure(host, gap.cure))
@@ -58,10 +66,11 @@ def _cure(host: Host, cure: str) -> str:
     return f"run: {command}" if host.uid == 0 else f"run: sudo {command}"
 
 
-def _as_json(host: Host, trial: Trial) -> str:
+def _as_json(host: Host, trial: Trial, gate: Trial) -> str:
     findings = {
         "facts": [msgspec.to_builtins(fact) for fact in host.facts],
         "gaps": [msgspec.to_builtins(gap) for gap in host.gaps],
         "jail": msgspec.to_builtins(trial),
+        "gate": msgspec.to_builtins(gate),
     }
     return msgspec.json.format(msgspec.json.encode(findings), indent=2).decode() + "\n"

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
+from mcp_jail.cli.network_words import network_words
 from mcp_jail.cli.out import folded, heading, rows, side_by_side
 from mcp_jail.config.later import idle_defaults, not_yet
 from mcp_jail.core.decide import ASK_MEANS
@@ -20,6 +21,7 @@ from mcp_jail.core.policy import Constraint, ToolRule, Verdict
 from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.core.spec import Mount, MountKind, Plan
 from mcp_jail.errors import ExitCode, Place
+from mcp_jail.proxy.gating import network_of
 from mcp_jail.proxy.prepare import STAND_IN, Prepared, prepare
 
 EXAMPLE = """\
@@ -39,7 +41,7 @@ SYSTEM = (
 KERNEL = (
     "files that are not named above do not exist",
     "read only is read only",
-    "no network, no name look-ups, no sockets of the host",
+    "no network but what is named above, no sockets of the host",
     "no process, memory or terminal of yours",
     "only the environment named above",
     "no new rights, no kernel interfaces beyond a list",
@@ -93,7 +95,7 @@ def for_people(prepared: Prepared, *, everything: bool = False) -> None:
             ("policy", f"{prepared.judged.file.path} ({prepared.judged.file.kind.value})"),
             ("command", command if _is_stand_in(prepared) else " ".join(plan.command)),
             ("directory", plan.cwd),
-            ("network", "none: no interface but the jail's own loopback, no name look-ups"),
+            ("network", network_words(policy, network_of(prepared.judged))),
             ("environment", ", ".join(sorted(plan.env))),
             ("audit", f"{prepared.audit} (arguments {policy.audit.arguments.value})"),
         ]
@@ -127,7 +129,7 @@ def as_json(prepared: Prepared) -> str:
         "policy_kind": prepared.judged.file.kind.value,
         "command": None if _is_stand_in(prepared) else list(plan.command),
         "cwd": plan.cwd,
-        "network": "none",
+        "network": msgspec.to_builtins(prepared.policy.network),
         "env": sorted(plan.env),
         "audit": prepared.audit,
         "mounts": [

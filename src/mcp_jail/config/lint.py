@@ -12,7 +12,7 @@ from mcp_jail.config.launchers import look_up_at_start
 from mcp_jail.core.globs import glob_matches, globs_overlap, is_glob, literal_count
 from mcp_jail.core.loaders import is_loader_variable
 from mcp_jail.core.paths import expand_home
-from mcp_jail.core.policy import Constraint, Policy, ToolRule, Verdict
+from mcp_jail.core.policy import Constraint, NetworkMode, Policy, ToolRule, Verdict
 from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.core.spec import Access, JailSpec
 from mcp_jail.errors import Place
@@ -41,6 +41,7 @@ def lint(policy: Policy, places: Mapping[KeyPath, Place], spec: JailSpec) -> tup
     linter = _Linter(policy, places, spec)
     found = [
         *linter.environment(),
+        *linter.network(),
         *linter.launcher(),
         *linter.names(("tools", "rules"), policy.tools.rules),
         *linter.names(("resources", "rules"), policy.resources.rules),
@@ -65,7 +66,21 @@ class _Linter:
                 message = f"'{name}' decides which code the server's programs run"
                 yield self._lint(path, message, "keep it out unless the server needs it to start")
 
+    def network(self) -> Iterator[Lint]:
+        network = self._policy.network
+        if network.mode is NetworkMode.HOST:
+            message = (
+                "the server has this machine's own network: every service that listens on it, "
+                "also those without a port (abstract sockets), and every host it reaches"
+            )
+            yield self._lint(("network", "mode"), message, "name the hosts: {mode: allowlist}")
+        elif network.mode is NetworkMode.NONE and network.allow:
+            message = "network.allow opens nothing while network.mode is none"
+            yield self._lint(("network", "allow"), message, "write mode: allowlist")
+
     def launcher(self) -> Iterator[Lint]:
+        if self._policy.network.mode is not NetworkMode.NONE:
+            return
         found = look_up_at_start(self._spec.command)
         if found is not None:
             yield self._lint(("server", "command"), found.message, found.hint)

@@ -42,7 +42,12 @@ def open_gate(prepared: Prepared) -> Gate | None:
     allow = network_of(prepared.judged)
     if prepared.policy.network.mode is NetworkMode.HOST:
         return None
-    return start(allow, _enter, seccomp=filter_for(os.uname().machine))
+    return start(allow, enter, seccomp=filter_for(os.uname().machine))
+
+
+def enter(pid: int, action: Callable[[], bytes]) -> bytes:
+    """Run something in a fork inside a process's network namespace, for the relay."""
+    return inside(pid, [Namespace.NETWORK], action)
 
 
 def network_detail(prepared: Prepared, ready: Ready | None) -> dict[str, Any]:
@@ -84,10 +89,6 @@ class Reports:
         while not self.at_end:
             events += self.read()
         return events
-
-
-def _enter(pid: int, action: Callable[[], bytes]) -> bytes:
-    return inside(pid, [Namespace.NETWORK], action)
 
 
 def _event(line: bytes) -> NetTried | None:

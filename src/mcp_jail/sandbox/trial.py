@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from mcp_jail.core.spec import JailSpec, Value
 from mcp_jail.errors import JailBuildError
 from mcp_jail.sandbox.build import build
-from mcp_jail.sandbox.launch import launch
+from mcp_jail.sandbox.launch import Jail, launch
 from mcp_jail.sandbox.probe import Host
 
 # Seconds for a command that does nothing.
@@ -22,12 +23,17 @@ class Trial(Value, frozen=True):
     cure: str = ""
 
 
-def try_a_jail(host: Host) -> Trial:
-    """Build a jail around a command that does nothing, and let it end."""
+def try_a_jail(host: Host, before: Callable[[Jail], None] | None = None) -> Trial:
+    """Build a jail around a command that does nothing, and let it end.
+
+    `before` is done with the jail that waits; a JailBuildError of it counts as the jail's own.
+    """
     spec = JailSpec(name="doctor", command=("/usr/bin/env", "true"), cwd="/", shares=(), env={})
     try:
         jail = launch(build(spec, host=host))
         try:
+            if before is not None:
+                before(jail)
             jail.go()
             status = jail.wait(TRIAL_SECONDS)
         finally:

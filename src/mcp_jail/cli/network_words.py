@@ -1,0 +1,32 @@
+"""What a policy lets a server reach, in words."""
+
+from __future__ import annotations
+
+from mcp_jail.core.policy import NetworkMode, Policy
+from mcp_jail.gate.allow import Allow, Check
+
+
+def network_words(policy: Policy, allow: Allow) -> str:
+    """A few lines on what can be reached and how that is held."""
+    match policy.network.mode:
+        case NetworkMode.NONE:
+            return (
+                "none: no interface but the jail's own loopback, no name look-ups; "
+                "what is tried is written down"
+            )
+        case NetworkMode.HOST:
+            return (
+                "THE HOST'S OWN: every host and service this machine reaches, and nothing is seen"
+            )
+        case NetworkMode.ALLOWLIST:
+            rules = {opening.rule: opening.check for opening in allow.openings.values()}
+            lines = [f"{rule} ({_CHECKS[check]})" for rule, check in sorted(rules.items())]
+            private = "" if allow.private else "; names of private addresses are refused"
+            return f"only what is named here{private}\n" + "\n".join(lines or ["nothing"])
+
+
+_CHECKS = {
+    Check.NONE: "anything that is said there",
+    Check.TLS: "TLS, for that name",
+    Check.HTTP: "HTTP, its first request for that name",
+}
