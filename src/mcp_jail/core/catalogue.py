@@ -107,6 +107,11 @@ class Catalogue:
         """Whether anything is held against a lock."""
         return self._policy.enabled
 
+    @property
+    def seen(self) -> Lock:
+        """All that was seen so far, approved or not."""
+        return self._seen
+
     def met(self, era: str, version: str, capabilities: dict[str, Any]) -> None:
         """Note the client that the server answers to: its offers may depend on it."""
         peer = {"version": version, "capabilities": capabilities}
@@ -237,10 +242,17 @@ class Catalogue:
         trusted = self._trusted.get(key)
         if trusted is not None:
             return trusted.digest == pin.digest
-        if self._proposal is not None and not self._proposal.approves(key, pin.digest):
+        if not self._is_proposed(key, pin):
             return False
         self._trusted[key] = pin
         return True
+
+    def _is_proposed(self, key: str, pin: Pin) -> bool:
+        """Whether a proposal has this, if there is one; it may say nothing of what is started."""
+        if self._proposal is None or self._proposal.approves(key, pin.digest):
+            return True
+        is_launch = locks.kind_of(key) is ItemKind.LAUNCH
+        return is_launch and ItemKind.LAUNCH not in self._proposal.kinds
 
     def _drift_of(self, key: str, pin: Pin) -> Drift:
         pins = self._lock.items.get(key, ())

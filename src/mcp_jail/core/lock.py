@@ -154,9 +154,10 @@ def drift(approved: Lock | None, seen: Lock) -> tuple[Drift, ...]:
     """
     approved = approved or Lock(name=seen.name)
     found = [
-        _drift_of(key, approved.items.get(key, ()), pins[-1])
+        _drift_of(key, approved.items.get(key, ()), pin)
         for key, pins in seen.items.items()
-        if not approved.approves(key, pins[-1].digest) and not _is_free(key, approved)
+        for pin in pins
+        if not approved.approves(key, pin.digest) and not _is_free(key, approved)
     ]
     found += [
         Drift(key, Change.REMOVED, pins[-1], None)
@@ -237,5 +238,7 @@ def _is_settled(kind: ItemKind, seen: Lock, items: Mapping[str, tuple[Pin, ...]]
     """Whether nothing that was seen of a kind is left out of the lock."""
     mine = (each for each in seen.items.items() if kind_of(each[0]) is kind)
     return all(
-        any(pin.digest == pins[-1].digest for pin in items.get(key, ())) for key, pins in mine
+        any(pin.digest == each.digest for pin in items.get(key, ()))
+        for key, pins in mine
+        for each in pins
     )

@@ -1,0 +1,129 @@
+"""What a person is shown, and what their answer makes of the lock."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from mcp_jail.core.lock import Change, ItemKind, drift, pin
+from mcp_jail.core.review import (
+    SHORT_DIGEST,
+    UnknownItemError,
+    approved_after,
+    both,
+    rejected_after,
+    review,
+    waits,
+    with_launch,
+    without_launch,
+)
+from pins import lock_of, resources_of, tool
+
+OLD = lock_of(tool("echo"), tool("gone"))
+NEW = lock_of(tool("echo", "Does more."), tool("new"))
+
+
+def test_all_that_differs_is_shown() -> None:
+    shown = review(OLD, NEW)
+    assert [(each.key, each.change) for each in shown.drifts] == [
+        ("tool/echo", Change.CHANGED),
+        ("tool/gone", Change.REMOVED),
+        ("tool/new", Change.ADDED),
+    ]
+
+
+@pytest.mark.parametrize("name", ["tool/new", "new"])
+def test_an_item_is_picked_by_its_key_or_its_name(name: str) -> None:
+    shown = review(OLD, NEW, [name])
+    assert [each.key for each in shown.drifts] == ["tool/new"]
+
+
+@pytest.mark.parametrize("name", ["tool/other", "", "tool", "tool/", "*", "ne"])
+def test_a_name_that_means_nothing_is_not_passed_over(name: str) -> None:
+    with pytest.raises(UnknownItemError):
+        review(OLD, NEW, ["new", name])
+
+
+def test_what_was_shown_is_approved_and_what_is_gone_stays_until_it_is_named() -> None:
+    lock = approved_after(review(OLD, NEW))
+    assert set(lock.items) == {"tool/echo", "tool/gone", "tool/new"}
+    lock = approved_after(review(lock, NEW, ["gone"]))
+    assert set(lock.items) == {"tool/echo", "tool/new"}
+    assert drift(lock, NEW) == ()
+
+
+def test_what_was_not_picked_is_not_approved() -> None:
+    lock = approved_after(review(OLD, NEW, ["new"]))
+    assert [each.key for each in drift(lock, NEW)] == ["tool/echo", "tool/gone"]
+
+
+def test_a_digest_is_that_of_what_is_shown_and_of_nothing_else() -> None:
+    digests = {
+        review(OLD, NEW).digest,
+        review(OLD, NEW, ["new"]).digest,
+        review(OLD, NEW, ["echo"]).digest,
+        review(OLD, NEW, ["echo", "gone", "new"]).digest,  # takes the one that is gone out
+        review(None, NEW).digest,
+        review(NEW, OLD).digest,
+        review(OLD, lock_of(tool("echo", "Does more!"), tool("new"))).digest,
+        review(lock_of(tool("echo", "Did."), tool("gone")), NEW).digest,
+        review(OLD, msgspec.structs.replace(NEW, kinds=(ItemKind.TOOL, ItemKind.PROMPT))).digest,
+    }
+    assert len(digests) == 9
+    assert review(OLD, NEW).digest == review(OLD, NEW).digest
+    assert SHORT_DIGEST >= 12
+
+
+def test_what_was_rejected_waits_no_more_and_is_not_approved() -> None:
+    rest = rejected_after(review(OLD, NEW, ["new"]))
+    assert [each.key for each in drift(OLD, rest)] == ["tool/echo"]
+    rest = rejected_after(review(OLD, NEW))
+    assert waits(OLD, rest) == 0
+    lock = approved_after(review(OLD, rest))
+    assert not lock.approves("tool/new", NEW.items["tool/new"][0].digest)
+    assert not lock.approves("tool/echo", NEW.items["tool/echo"][0].digest)
+
+
+def test_a_rejected_resource_does_not_become_free_when_the_others_are_approved() -> None:
+    seen = resources_of("file:///a", "file:///evil")
+    rest = rejected_after(review(None, seen, ["file:///evil"]))
+    lock = approved_after(review(None, rest))
+    assert [each.key for each in drift(lock, seen)] == ["resource/file:///evil"]
+
+
+def test_what_is_only_gone_waits_for_nobody() -> None:
+    assert waits(OLD, lock_of(tool("echo"))) == 0
+    assert waits(OLD, NEW) == 2
+    assert waits(None, None) == 0
+
+
+def test_what_two_eras_show_is_one_review_and_both_are_approved() -> None:
+    legacy, modern = lock_of(tool("echo")), lock_of(tool("echo", "Modern."), era="modern")
+    seen = both(legacy, modern)
+    shown = review(None, seen)
+    assert [each.key for each in shown.drifts] == ["tool/echo", "tool/echo"]
+    lock = approved_after(shown)
+    assert drift(lock, legacy) == drift(lock, modern) == ()
+    changed = both(legacy, lock_of(tool("echo", "Evil."), era="modern"))
+    (found,) = review(lock, changed).drifts
+    assert found.seen is not None
+    assert found.seen.era == "modern"
+
+
+def test_a_change_in_one_era_alone_keeps_the_kind_unsettled() -> None:
+    seen = both(lock_of(tool("echo")), lock_of(tool("other"), era="modern"))
+    assert approved_after(review(None, seen, ["echo"])).kinds == ()
+
+
+def test_a_lock_for_others_says_nothing_of_this_machine() -> None:
+    launch = pin(ItemKind.LAUNCH, {"argv": ["/home/me/server"]}, "")
+    lock = with_launch(OLD, "launch/command", launch)
+    assert ItemKind.LAUNCH in lock.kinds
+    assert without_launch(lock) == OLD
+
+
+def test_what_is_started_now_goes_before_what_was() -> None:
+    first, second = (pin(ItemKind.LAUNCH, {"argv": [word]}, "") for word in "ab")
+    lock = with_launch(with_launch(OLD, "launch/command", first), "launch/command", second)
+    assert lock.items["launch/command"] == (second,)
+    assert lock.kinds.count(ItemKind.LAUNCH) == 1
