@@ -70,6 +70,7 @@ TESTED_THROUGH: Final = {
     "sandbox/projects.py": "sandbox/test_toolchain.py",
     "sandbox/scripts.py": "sandbox/test_toolchain.py",
     "sandbox/trial.py": "jail/test_lifecycle.py",
+    "store/chains.py": "store/test_approvals.py",
 }
 
 # What the guard loads when a client starts `mcp-jail run NAME`.

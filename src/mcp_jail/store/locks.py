@@ -51,18 +51,26 @@ class LockFiles(msgspec.Struct, frozen=True):
     def write_pending(self, seen: Lock) -> None:
         """Leave what was seen for a person to look at; the last run's word counts."""
         make_private_folder(os.path.dirname(self.pending))
-        replace_private(self.pending, write_lock(seen))
+        with self.alone():
+            replace_private(self.pending, write_lock(seen))
 
-    def drop_pending(self) -> None:
-        """Nothing waits any more."""
+    def replace_pending(self, seen: Lock | None) -> None:
+        """What still waits after an answer, None: nothing; only within `alone`."""
+        if seen is not None:
+            replace_private(self.pending, write_lock(seen))
+            return
         with suppress(FileNotFoundError):
             os.unlink(self.pending)
 
+    def replace(self, lock: Lock) -> None:
+        """Put another lock in its place; only within `alone`."""
+        replace_private(self.lock, write_lock(lock))
+
     def change(self, update: Callable[[Lock | None], Lock]) -> Lock:
         """Replace the lock by what `update` makes of it, while nobody else changes it."""
-        with self._alone():
+        with self.alone():
             lock = update(self.read())
-            replace_private(self.lock, write_lock(lock))
+            self.replace(lock)
         return lock
 
     def trust_first(self, first: Lock) -> Lock:
@@ -97,8 +105,11 @@ class LockFiles(msgspec.Struct, frozen=True):
         return (status.st_ino, status.st_mtime_ns, status.st_size)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold the directory's lock, which the kernel takes back from whoever dies (flock(2))."""
+    def alone(self) -> Iterator[None]:
+        """Keep everybody else from writing either file; never while a person is waited for.
+
+        It is the directory's lock, which the kernel takes back from whoever dies (flock(2)).
+        """
         folder = os.path.dirname(self.lock)
         make_private_folder(folder)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
