@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
 
 from mcp_jail.core.catalogue import Catalogue, Item, Page, Standing
 from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
-from mcp_jail.core.lock import NO_ERA, ItemKind, Lock
+from mcp_jail.core.lock import NO_ERA, ItemKind, Lock, Pin, pin
 from mcp_jail.core.paths import expand_home
 from mcp_jail.errors import JailError, LaunchMismatchError
 from mcp_jail.proxy.identity import COMMAND, launch_identity
-from mcp_jail.proxy.prepare import Prepared
+from mcp_jail.proxy.prepare import Judged, Prepared
 from mcp_jail.store.locks import LockFiles, Version, lock_files, read_proposal
 
 # Seconds between two looks at the lock file while messages pass; one look is a stat(2).
@@ -43,25 +44,30 @@ def read_locked(prepared: Prepared) -> Locked:
     if not prepared.policy.lock.enabled:
         return Locked(files, None, None, None)
     version = files.version()  # before it is read: a later change is then seen
-    path = proposal_path(prepared)
+    path = proposal_path(prepared.judged)
     proposal = None if path is None else read_proposal(path)
     return Locked(files, files.read(), proposal, version)
 
 
-def proposal_path(prepared: Prepared) -> str | None:
+def proposal_path(judged: Judged) -> str | None:
     """Where `lock.file` lies; one beside a policy file may be named by a relative path."""
-    path = prepared.policy.lock.file
+    path = judged.policy.lock.file
     if path is None:
         return None
-    expanded = expand_home(path, prepared.judged.home)
-    return expanded or os.path.join(os.path.dirname(prepared.judged.file.path), path)
+    expanded = expand_home(path, judged.home)
+    return expanded or os.path.join(os.path.dirname(judged.file.path), path)
 
 
 def new_catalogue(prepared: Prepared, locked: Locked) -> Catalogue:
-    """The catalogue of a run; LaunchMismatchError when another server is started than approved."""
+    """The catalogue of a run; LaunchMismatchError when another server is started than approved.
+
+    What is started instead is then left for a person to look at.
+    """
     policy = prepared.policy.lock
     name = prepared.judged.state_name
-    catalogue = Catalogue(name, policy, locked.lock, locked.proposal, called=called(prepared))
+    catalogue = Catalogue(
+        name, policy, locked.lock, locked.proposal, called=called(prepared.judged)
+    )
     if not policy.enabled:
         return catalogue
     launch = Item(COMMAND, launch_identity(prepared.plan, prepared.policy))
@@ -69,18 +75,24 @@ def new_catalogue(prepared: Prepared, locked: Locked) -> Catalogue:
     catalogue.compare(page)
     is_known = locked.lock is not None and ItemKind.LAUNCH in locked.lock.kinds
     if is_known and catalogue.standing(ItemKind.LAUNCH, COMMAND) is not Standing.APPROVED:
+        with suppress(JailError):  # the mismatch is the error to tell
+            locked.files.write_pending(catalogue.seen)
         raise LaunchMismatchError(
             "another server is started than the one you approved",
-            hint=f"look at it with: mcp-jail diff {called(prepared)}",
+            hint=f"look at it with: mcp-jail diff {called(prepared.judged)}",
         )
     return catalogue
 
 
-def called(prepared: Prepared) -> str:
+def launch_pin(prepared: Prepared) -> Pin:
+    """What would be started now, as a lock pins it."""
+    return pin(ItemKind.LAUNCH, launch_identity(prepared.plan, prepared.policy), NO_ERA)
+
+
+def called(judged: Judged) -> str:
     """How a command names this policy."""
-    judged = prepared.judged
-    if judged.state_name == prepared.policy.name:
-        return prepared.policy.name
+    if judged.state_name == judged.policy.name:
+        return judged.policy.name
     return f"--policy {judged.file.path}"
 
 

@@ -133,6 +133,18 @@ def prepare(
     """
     environ = os.environ if environ is None else environ
     judged = judge(name=name, policy_file=policy_file, environ=environ)
+    return with_jail(judged, command, environ, client_cwd=client_cwd, stand_in=stand_in)
+
+
+def with_jail(
+    judged: Judged,
+    command: tuple[str, ...],
+    environ: Mapping[str, str],
+    *,
+    client_cwd: str | None = None,
+    stand_in: bool = False,
+) -> Prepared:
+    """A judged policy with the jail of a command; raises what `prepare` does beside `judge`."""
     policy, home = judged.policy, judged.home
     spec = jail_spec(
         policy,

@@ -1,0 +1,216 @@
+"""A look at a server without any client: started in its jail, asked for all it lists, ended.
+
+The jail is that of a run, with every check of one, and each start is in the audit. Nothing is
+approved by a look.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from mcp_jail.core.audit import Entry
+from mcp_jail.core.catalogue import Catalogue
+from mcp_jail.core.lock import ItemKind, Lock
+from mcp_jail.core.policy import LockPolicy
+from mcp_jail.core.redact import Redactor, known_values
+from mcp_jail.core.review import both
+from mcp_jail.core.session import Session
+from mcp_jail.errors import ExitCode, JailBuildError, JailError
+from mcp_jail.proxy.ending import Cause, Ending
+from mcp_jail.proxy.entries import end_entry, start_entry
+from mcp_jail.proxy.lister import VERSIONS, Listed, Peer, list_all, open_server
+from mcp_jail.proxy.patterns import fullmatch
+from mcp_jail.proxy.prepare import Prepared
+from mcp_jail.proxy.server import JailedServer
+from mcp_jail.proxy.talk import Talk, Write
+from mcp_jail.sandbox.launch import Jail, launch
+from mcp_jail.sandbox.view import View
+from mcp_jail.store.chains import begin_chain
+from mcp_jail.store.state_key import state_key
+
+# Seconds for one answer. SDK clients wait 60; their `server/discover` gives up after 10.
+ANSWER_SECONDS: Final = 30.0
+DISCOVER_SECONDS: Final = 10.0
+
+# Seconds a server has to end by itself once its input is closed.
+CLOSE_SECONDS: Final = 1.0
+
+
+class LookError(JailError):
+    """A server that does not show all it has; what it did show proves nothing."""
+
+    exit_code = ExitCode.NEGATIVE
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """What was seen of a server.
+
+    `broken` are the kinds it did not list to their end, `absent` those it has no method for.
+    `notes` tell what it did that no server should, `said` its error stream's last lines.
+    """
+
+    seen: Lock
+    is_open: bool  # it answered the opening
+    broken: tuple[ItemKind, ...] = ()
+    absent: tuple[ItemKind, ...] = ()
+    notes: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    ended: str = ""  # how it ended by itself before we had done
+
+
+# Called with the running jail once all is listed, to see more than what was said.
+Watch = Callable[[Jail, Talk], None]
+
+
+def look(
+    prepared: Prepared,
+    peers: tuple[Peer, ...] = (),
+    *,
+    is_recorded: bool = True,
+    watch: Watch | None = None,
+) -> Look:
+    """What a server shows to each of some clients; without any, in every era it speaks.
+
+    A server that does not answer gives a look that is not open. JailBuildError, AuditError.
+    """
+    one = _recorded if is_recorded else _unrecorded
+    if not peers:
+        tried = [one(prepared, Peer(era, version), watch) for era, version in VERSIONS.items()]
+        looks = [each for each in tried if each.is_open] or tried[-1:]
+    else:
+        looks = [one(prepared, peer, watch) for peer in peers]
+    whole = looks[0]
+    for each in looks[1:]:
+        whole = _together(whole, each)
+    return whole
+
+
+def _recorded(prepared: Prepared, peer: Peer, watch: Watch | None) -> Look:
+    """A look with its entries in the policy's audit, as those of any run."""
+    key = state_key(prepared.judged.on_disk)
+    known = known_values(prepared.spec.env, ())
+    redactor = Redactor(mode=prepared.policy.audit.arguments, known=known, key=key)
+    entry = start_entry(
+        prepared.plan,
+        policy_file=prepared.judged.file.path,
+        policy_sha256=prepared.policy_sha256,
+        blot=redactor.text,
+    )
+    start = msgspec.structs.replace(entry, reason="started to be looked at, without a client")
+    with begin_chain(prepared.audit) as write:
+        return _look(prepared, peer, watch, start, write)
+
+
+def _unrecorded(prepared: Prepared, peer: Peer, watch: Watch | None) -> Look:
+    return _look(prepared, peer, watch, None, _nowhere)
+
+
+def _look(
+    prepared: Prepared, peer: Peer, watch: Watch | None, start: Entry | None, write: Write
+) -> Look:
+    session, catalogue = _session(prepared)
+    jail = launch(prepared.plan)
+    server, ending, is_begun = JailedServer(jail), Ending(Cause.SIGNAL, "killed"), False
+    try:
+        jail.verify()
+        if start is not None:
+            write([start])
+            is_begun = True
+        jail.go()
+        talk = Talk(session, server, write)
+        kinds = _list_all(peer, talk)
+        if watch is not None:
+            watch(jail, talk)
+        ended = talk.ended
+        ending = _ending(jail, server, talk)
+    except JailBuildError as error:
+        ending = Ending(Cause.NOT_CONFINED, "never started", error.message)
+        raise
+    finally:
+        jail.close()
+        if is_begun:
+            entry = end_entry(prepared.plan, session.tally, ending, confined=server.confined)
+            write([entry])
+    if talk.fault:
+        raise JailBuildError(f"the server was stopped: {talk.fault}")
+    return Look(
+        seen=catalogue.seen,
+        is_open=kinds is not None,
+        broken=_of(kinds, Listed.BROKEN),
+        absent=_of(kinds, Listed.ABSENT),
+        notes=talk.notes,
+        said=talk.said,
+        ended=ended,
+    )
+
+
+def _list_all(peer: Peer, talk: Talk) -> Kinds | None:
+    """Open the server and have it list what it has; None where it does not answer."""
+
+    def ask(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        seconds = DISCOVER_SECONDS if method == "server/discover" else ANSWER_SECONDS
+        return talk.ask(method, params, seconds=seconds)
+
+    return list_all(peer, ask) if open_server(peer, ask, talk.notify) else None
+
+
+Kinds = dict[ItemKind, Listed]
+
+
+def _of(kinds: Kinds | None, how: Listed) -> tuple[ItemKind, ...]:
+    return tuple(kind for kind, each in (kinds or {}).items() if each is how)
+
+
+def _session(prepared: Prepared) -> tuple[Session, Catalogue]:
+    """A session that approves nothing, so that all that is listed is noted."""
+    catalogue = Catalogue(prepared.judged.state_name, LockPolicy())
+    ids = map(str, itertools.count(1))
+    session = Session(
+        prepared.judged.book,
+        View(prepared.plan, fullmatch),
+        fresh_id=lambda: next(ids),
+        describe=_undescribed,
+        roots=prepared.roots,
+        catalogue=catalogue,
+    )
+    return session, catalogue
+
+
+def _nowhere(_entries: list[Entry]) -> None:
+    """Where entries go that nobody keeps."""
+
+
+def _undescribed(arguments: dict[str, Any]) -> tuple[Raw | None, str]:  # noqa: ARG001
+    """No call is made, so there are no arguments to keep."""
+    return None, ""
+
+
+def _ending(jail: Jail, server: JailedServer, talk: Talk) -> Ending:
+    """Leave the server as clients do, and say how it ended."""
+    if talk.fault:
+        return Ending(Cause.NOT_CONFINED, "killed", talk.fault)
+    if talk.ended:
+        return Ending(Cause.SERVER_GONE, talk.ended)
+    server.close_stdin()
+    if jail.wait(CLOSE_SECONDS) is None:
+        jail.kill()
+    talk.read_errors()
+    return Ending(Cause.CLIENT_CLOSED, server.wait())
+
+
+def _together(one: Look, other: Look) -> Look:
+    """What both clients were shown; what went wrong with either."""
+    return Look(
+        seen=both(one.seen, other.seen),
+        is_open=one.is_open and other.is_open,
+        broken=tuple(kind for kind in ItemKind if kind in one.broken or kind in other.broken),
+        absent=tuple(kind for kind in ItemKind if kind in one.absent and kind in other.absent),
+        notes=one.notes + other.notes,
+        said=other.said,
+        ended=one.ended or other.ended,
+    )

@@ -1,0 +1,74 @@
+"""What is pinned of a launch: the command, the names of its environment, the scripts it names."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driver import Home
+from mcp_jail.proxy import identity
+from mcp_jail.proxy.identity import launch_identity
+from mcp_jail.proxy.prepare import prepare
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def launched(home: Home, *command: str, policy: str = "") -> dict[str, Any]:
+    home.write_policy("filesystem: {read_only: [~/projects]}\n" + policy)
+    environ = home.environ(TOKEN="value-of-the-token")
+    prepared = prepare(name="fs", policy_file=None, command=command, environ=environ)
+    return launch_identity(prepared.plan, prepared.policy)
+
+
+def script(home: Home, name: str, text: str) -> str:
+    path = home.projects / name
+    path.write_text(text)
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_command_is_pinned_word_by_word(home: Home) -> None:
+    found = launched(home, "/usr/bin/env", "true", "--token=a b")
+    assert found["argv"] == ["/usr/bin/env", "true", "--token=a b"]
+
+
+def test_the_environment_is_pinned_by_name_and_no_value_is_kept(home: Home) -> None:
+    policy = "env: {pass: [TOKEN], set: {LEVEL: value-of-the-level}}\n"
+    found = launched(home, "/usr/bin/env", "true", policy=policy)
+    assert found["env"] == ["LEVEL", "TOKEN"]
+    assert "value-of" not in str(found)
+
+
+def test_a_script_is_pinned_by_its_content(home: Home) -> None:
+    path = script(home, "server.py", "print(1)\n")
+    before = launched(home, "/usr/bin/python3", path)
+    assert before["scripts"] == {path: sha256(b"print(1)\n").hexdigest()}
+    script(home, "server.py", "print(2)\n")
+    assert launched(home, "/usr/bin/python3", path) != before
+
+
+def test_a_program_that_is_a_script_is_pinned_and_an_interpreter_is_not(home: Home) -> None:
+    path = script(home, "server", "#!/bin/sh\necho\n")
+    assert list(launched(home, path)["scripts"].values()) == [
+        sha256(b"#!/bin/sh\necho\n").hexdigest()
+    ]
+    assert launched(home, "/usr/bin/python3", "-c", "1")["scripts"] == {}
+
+
+def test_what_is_too_large_for_a_script_is_not_read(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "SCRIPT_LIMIT", 10)
+    assert launched(home, "/usr/bin/python3", script(home, "s.py", "x" * 11))["scripts"] == {}
+    assert launched(home, "/usr/bin/python3", script(home, "s.py", "x" * 10))["scripts"] != {}
+
+
+def test_a_word_that_is_no_file_is_no_script(home: Home) -> None:
+    found = launched(home, "/usr/bin/env", "gone.py", str(home.projects))
+    assert found["scripts"] == {}
