@@ -40,7 +40,9 @@ WITHOUT_TEST_FILE: Final = {
 TESTED_THROUGH: Final = {
     "cli/check.py": "cli/test_commands.py",
     "cli/chosen.py": "cli/test_commands.py",
+    "cli/comparison.py": "cli/test_diff.py",
     "cli/doctor.py": "cli/test_commands.py",
+    "cli/lock_rows.py": "cli/test_show.py",
     "cli/out.py": "cli/test_commands.py",
     "cli/schema.py": "cli/test_commands.py",
     "cli/trust.py": "cli/test_commands.py",
@@ -65,6 +67,7 @@ TESTED_THROUGH: Final = {
     "proxy/prepare.py": "cli/test_run.py",
     "proxy/server.py": "cli/test_run.py",
     "proxy/talk.py": "proxy/test_live.py",
+    "proxy/unknown.py": "cli/test_try.py",
     "sandbox/enter.py": "jail/test_lifecycle.py",
     "sandbox/installations.py": "sandbox/test_toolchain.py",
     "sandbox/keeper.py": "jail/test_lifecycle.py",

@@ -67,6 +67,29 @@ def test_an_ask_says_what_it_comes_to_today() -> None:
     assert "ask (today: denied)" in line.plain
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("", "b" * 64, f"(now {'b' * 12})"),
+        ("a" * 64, "b" * 64, f"(was {'a' * 12}, now {'b' * 12})"),
+        ("a" * 64, "", f"(was {'a' * 12})"),
+    ],
+)
+def test_an_entry_of_the_lock_tells_what_and_which_versions(old: str, new: str, told: str) -> None:
+    digests = {"approved": old, "seen": new}
+    entry = Entry(
+        kind=Kind.LOCK, verdict="approved", name="tool/echo", reason="changed", detail=digests
+    )
+    line = entry_line(record(entry), name="", width=None).plain
+    assert line.endswith(f"lock   approved tool/echo changed {told}")
+
+
+def test_an_entry_of_the_lock_with_other_details_tells_them() -> None:
+    entry = Entry(kind=Kind.LOCK, verdict="created", name="fs", detail={"items": 3, "seen": 1})
+    line = entry_line(record(entry), name="", width=None).plain
+    assert line.endswith('lock   created fs {"items":3,"seen":1}')
+
+
 def test_an_error_of_the_server_shows() -> None:
     line = entry_line(record(Entry(kind=Kind.RESULT, is_error=True, size=3)), name="", width=80)
     assert line.plain.endswith("result error 3 bytes")

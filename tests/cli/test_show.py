@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from driver import MCP_JAIL, Home, command, processes_with, started
+from listing import Listing
 
 POLICY = """\
 filesystem: {read_only: [~/projects], read_write: [~/projects/scratch]}
@@ -158,3 +159,40 @@ def test_what_stdout_cannot_encode_is_replaced(home: Home) -> None:
 def test_every_mount_of_the_system_is_named_when_asked_for(home: Home) -> None:
     assert "/etc/resolv.conf" in said(home, "show", "fs", "--all")
     assert "/etc/resolv.conf" not in said(home, "show", "fs")
+
+
+def test_how_the_lock_stands_is_shown(tmp_path: Path) -> None:
+    listing = Listing(tmp_path)
+
+    def lock() -> str:
+        page = " ".join(listing.done("show", "fs").stdout.split())
+        return page.partition(" lock ")[2].partition("What it sees")[0]
+
+    assert "nothing approved yet; a first contact is shown to no client until" in lock()
+    listing.runs()
+    assert "items wait: mcp-jail diff fs" in lock()
+    listing.approves()
+    assert "items approved" in lock()
+    assert "wait" not in lock()
+    assert listing.files.lock in lock()
+    listing.says(tools=[])
+    facts = json.loads(listing.done("show", "fs", "--json").stdout)["lock"]
+    approved = listing.files.read()
+    assert approved is not None
+    assert facts["approved"] == len(approved.items)
+    assert (facts["enabled"], facts["first"], facts["waiting"]) == (True, "review", 0)
+    Path(listing.files.lock).write_text("{")
+    assert "cannot be read, so nothing is approved" in lock()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("lock: {enabled: false}\n", "none: lock.enabled is false"),
+        ("lock: {first: trust}\n", "a first contact is trusted as it is"),
+        ("lock: {file: a/lock.json}\n", "a/lock.json (lock.file, a proposal for others)"),
+    ],
+)
+def test_what_a_policy_says_of_its_lock_is_shown(home: Home, text: str, words: str) -> None:
+    home.write_policy(POLICY + text)
+    assert words in " ".join(said(home, "show", "fs").split())

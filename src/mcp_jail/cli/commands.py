@@ -21,6 +21,9 @@ COMMANDS = {
     "check": "what the policy says to one call; the very code that enforces",
     "why": "the last denials of a server, with the policy line that made them",
     "log": "the audit: what was called, allowed, denied",
+    "diff": "what a server says now against what you approved, word by word",
+    "approve": "let a client see what you have read",
+    "try": "look at an unknown server in the tightest jail, without a client",
     "trust": "let a policy file outside your own directory be used, as it is now",
     "schema": "the JSON Schema of the policy file, for editors",
     "doctor": "whether this machine can build jails, and how to mend it",
@@ -53,12 +56,13 @@ def main(arguments: list[str]) -> int:
     module.add_arguments(parser)
     takes_command = getattr(module, "TAKES_COMMAND", False)
     own, command = _cut(rest) if takes_command else (rest, ())
-    given, more = parser.parse_known_args(own, argparse.Namespace(command=command))
+    given, more = parser.parse_known_intermixed_args(own, argparse.Namespace(command=command))
     if more:
         hint = f"see mcp-jail {name} --help"
         if takes_command and not more[0].startswith("-"):
-            which = given.name or f"--policy {given.policy}"
-            hint = f"put -- before the server's command: mcp-jail {name} {which} -- {more[0]} ..."
+            policy = f"--policy {given.policy} " if given.policy else ""
+            which = f"{given.name} " if given.name else policy
+            hint = f"put -- before the server's command: mcp-jail {name} {which}-- {more[0]} ..."
         raise UsageError(f"unexpected '{more[0]}'", hint=hint)
     return int(module.run(given))
 

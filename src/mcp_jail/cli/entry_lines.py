@@ -17,7 +17,18 @@ _LAST = 253_402_300_799_999
 # What a verdict of `ask` is called as long as nobody can be asked.
 ASK_TODAY = "ask (today: denied)"
 
-_VERDICT_STYLES = {"deny": "red", "ask": "yellow", "allow": "green"}
+_VERDICT_STYLES = {
+    "deny": "red",
+    "ask": "yellow",
+    "allow": "green",
+    "drift": "yellow",
+    "created": "green",
+    "approved": "green",
+    "rejected": "red",
+}
+
+# Hex digits of a pinned object's digest that are shown: enough to tell two versions apart.
+_DIGEST_SHOWN = 12
 
 
 # Columns of arguments below which a cut leaves nothing worth reading.
@@ -61,6 +72,8 @@ def _parts(record: Record) -> list[str]:
     parts = [record.name or record.method, record.reason]
     if record.kind is Kind.RESULT and record.size:
         parts.append(f"{record.size} bytes")
+    if record.kind is Kind.LOCK:
+        parts.append(_digests(record))
     if record.rule:
         parts.append(f"[{record.rule}{' ' if record.where else ''}{record.where}]")
     if record.cut:
@@ -71,9 +84,18 @@ def _parts(record: Record) -> list[str]:
 def _tail(record: Record) -> list[str]:
     """What may be long and can be cut."""
     tail = [_json(record.arguments)] if record.arguments is not None else []
-    if record.detail and record.kind is not Kind.START:
+    if record.detail and record.kind is not Kind.START and not _digests(record):
         tail.append(_json(record.detail))
     return tail
+
+
+def _digests(record: Record) -> str:
+    """Which versions of an item an entry of the lock is about."""
+    old, new = (record.detail.get(side) for side in ("approved", "seen"))
+    if record.kind is not Kind.LOCK or not (isinstance(old, str) and isinstance(new, str)):
+        return ""
+    told = ((f"was {old[:_DIGEST_SHOWN]}", old), (f"now {new[:_DIGEST_SHOWN]}", new))
+    return f"({', '.join(text for text, digest in told if digest)})"
 
 
 def _json(value: Any) -> str:

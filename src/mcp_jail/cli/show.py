@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
+from mcp_jail.cli.lock_rows import lock_facts, lock_rows
 from mcp_jail.cli.network_words import network_words
 from mcp_jail.cli.out import folded, heading, rows, side_by_side
 from mcp_jail.config.later import idle_defaults, not_yet
@@ -98,14 +99,15 @@ def for_people(prepared: Prepared, *, everything: bool = False) -> None:
             ("network", network_words(policy, network_of(prepared.judged))),
             ("environment", ", ".join(sorted(plan.env))),
             ("audit", f"{prepared.audit} (arguments {policy.audit.arguments.value})"),
+            *lock_rows(prepared.judged),
         ]
     )
     heading("What it sees of yours")
-    yours, system = _divided(plan)
-    rows([_mount(mount) for mount in yours])
+    yours, system = divided(plan)
+    rows([mount_row(mount) for mount in yours])
     heading("What it sees of the system")
     if everything:
-        rows([_mount(mount) for mount in system])
+        rows([mount_row(mount) for mount in system])
     else:
         folded(_summary(system), note="mcp-jail show --all names each, with its reason")
     heading("What it may be told to do (with the policy's line)")
@@ -132,6 +134,7 @@ def as_json(prepared: Prepared) -> str:
         "network": msgspec.to_builtins(prepared.policy.network),
         "env": sorted(plan.env),
         "audit": prepared.audit,
+        "lock": lock_facts(prepared.judged),
         "mounts": [
             {
                 "access": mount.kind.value,
@@ -149,7 +152,7 @@ def as_json(prepared: Prepared) -> str:
     return msgspec.json.format(msgspec.json.encode(shown), indent=2).decode() + "\n"
 
 
-def _divided(plan: Plan) -> tuple[list[Mount], list[Mount]]:
+def divided(plan: Plan) -> tuple[list[Mount], list[Mount]]:
     """The mounts that show something of the user's, and those every jail has."""
     mounts = sorted(plan.mounts, key=lambda mount: (_ORDER.index(mount.kind), mount.destination))
     yours = [mount for mount in mounts if not mount.destination.startswith(SYSTEM)]
@@ -163,7 +166,8 @@ def _summary(system: list[Mount]) -> str:
     return f"{', '.join(sorted(trees))}, and {files} places in them"
 
 
-def _mount(mount: Mount) -> tuple[str, str]:
+def mount_row(mount: Mount) -> tuple[str, str]:
+    """A mount with its reason, as a row of two columns."""
     is_elsewhere = mount.source is not None and mount.source != mount.destination
     path = f"{mount.destination} -> {mount.source}" if is_elsewhere else mount.destination
     return mount.kind.value, f"{path}\n  {mount.why}"

@@ -1,0 +1,208 @@
+"""What was seen of a server held against what was approved: the ground of `diff` and `approve`.
+
+What was seen is what the last run left to be looked at, or what a look of our own shows now. It is
+held against the approval of this user; where there is none, against the lock file that the policy
+names, which is how a machine that approves nothing checks a repository.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from mcp_jail.cli.inert_text import named
+from mcp_jail.core import lock as locks
+from mcp_jail.core import review as reviews
+from mcp_jail.core.lock import ItemKind, Lock, Pin
+from mcp_jail.core.review import Review
+from mcp_jail.errors import UsageError
+from mcp_jail.proxy.identity import COMMAND
+from mcp_jail.proxy.lister import peers_of
+from mcp_jail.proxy.live import Look, LookError, look
+from mcp_jail.proxy.locking import called, launch_pin, proposal_path
+from mcp_jail.proxy.prepare import Judged, Prepared, audit_path, judge, with_jail
+from mcp_jail.store.locks import LockFiles, lock_files, read_proposal
+
+LAUNCH_KEY: Final = locks.key_of(ItemKind.LAUNCH, COMMAND)
+
+# Items that one line names; there may be thousands.
+NAMED: Final = 5
+
+# Lines of the server's error stream that explain why it cannot be looked at.
+SAID: Final = 5
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """What differs, and where both sides come from."""
+
+    judged: Judged
+    files: LockFiles
+    audit: str
+    approved: Lock | None  # by this user
+    proposal: Lock | None
+    proposal_path: str | None
+    seen: Lock | None  # None: nothing was seen yet
+    look: Look | None  # where a look of our own shows it
+    launch: Pin | None  # what would be started now, where that is known
+    shown: Review
+    others: int  # items that differ too and were not asked for
+
+    @property
+    def called(self) -> str:
+        """How a command names the policy."""
+        return called(self.judged)
+
+    @property
+    def proposal_differs(self) -> tuple[str, ...]:
+        """The items for which the lock file proposes other words than were approved."""
+        if self.approved is None or self.proposal is None:
+            return ()
+        ours, theirs = map(reviews.without_launch, (self.approved, self.proposal))
+        return tuple(dict.fromkeys(each.key for each in locks.drift(ours, theirs)))
+
+    @property
+    def as_proposed(self) -> tuple[int, tuple[str, ...]]:
+        """How many of the items shown are as the lock file proposes, and those that are not."""
+        proposal = self.proposal or Lock(name="")
+        others = tuple(
+            each.key
+            for each in self.shown.taken_up
+            if each.seen is not None
+            and each.key != LAUNCH_KEY
+            and not proposal.approves(each.key, each.seen.digest)
+        )
+        return len(self.shown.taken_up) - len(others), tuple(dict.fromkeys(others))
+
+    def again(self, approved: Lock | None, pending: Lock | None) -> Review:
+        """The review out of the two files as they are now."""
+        seen = self.seen if self.look is not None else _left(pending, self.launch, approved)
+        seen = seen or Lock(name=self.judged.state_name)
+        names = tuple(each.key for each in self.shown.drifts) if self.shown.is_named else ()
+        try:
+            return reviews.review(approved, seen, names)
+        except reviews.UnknownItemError:
+            return reviews.review(approved, seen)
+
+
+def compare(
+    *,
+    name: str | None,
+    policy_file: str | None,
+    command: tuple[str, ...],
+    items: tuple[str, ...],
+    is_live: Callable[[Lock | None, Lock | None], bool],
+    takes_proposal: bool,
+) -> Comparison:
+    """Hold what was seen against what was approved; `is_live` decides by lock and what waits.
+
+    With `takes_proposal` the lock file stands in where nothing was approved. UsageError for a
+    policy without a lock or an item that does not differ; LookError, LockError, and what `prepare`
+    raises.
+    """
+    judged = judge(name=name, policy_file=policy_file)
+    if not judged.policy.lock.enabled:
+        message = f"policy '{judged.policy.name}' keeps no lock: lock.enabled is false"
+        raise UsageError(message, hint="take the key out, and the server's words must be approved")
+    files = lock_files(judged.on_disk, judged.state_name)
+    approved, pending = files.read(), files.read_pending()
+    path = proposal_path(judged)
+    proposal = None if path is None else read_proposal(path)
+    found, launch = None, None
+    if is_live(approved, pending):
+        words = command or _remembered(judged, pending, approved)
+        prepared = with_jail(judged, words, os.environ)
+        found, launch = _looked(prepared, approved or proposal, pending), launch_pin(prepared)
+        seen: Lock | None = reviews.with_launch(found.seen, LAUNCH_KEY, launch)
+    else:
+        if command or _names_command(judged):
+            launch = launch_pin(with_jail(judged, command, os.environ))
+        seen = _left(pending, launch, approved)
+    stands_in = takes_proposal and approved is None
+    shown, others = _review(approved, proposal if stands_in else None, seen, items)
+    return Comparison(
+        judged=judged,
+        files=files,
+        audit=audit_path(judged),
+        approved=approved,
+        proposal=proposal,
+        proposal_path=path,
+        seen=seen,
+        look=found,
+        launch=launch,
+        shown=shown,
+        others=others,
+    )
+
+
+def some(keys: tuple[str, ...]) -> str:
+    """A few items by name."""
+    more = f" and {len(keys) - NAMED:,} more" if len(keys) > NAMED else ""
+    return ", ".join(named(key) for key in keys[:NAMED]) + more
+
+
+def _review(
+    approved: Lock | None, proposal: Lock | None, seen: Lock | None, items: tuple[str, ...]
+) -> tuple[Review, int]:
+    """The review of the items that were asked for, and how many differ beside them."""
+    seen = seen or Lock(name="")
+    if proposal is not None and ItemKind.LAUNCH not in proposal.kinds:
+        seen = reviews.without_launch(seen)  # a lock file leaves out what differs by machine
+    every = reviews.review(approved or proposal, seen)
+    if not items or not every.drifts:
+        return every, 0
+    try:
+        shown = reviews.review(approved or proposal, seen, items)
+    except reviews.UnknownItemError as error:
+        hint = f"these do: {some(tuple(dict.fromkeys(each.key for each in every.drifts)))}"
+        raise UsageError(f"no item '{named(error.args[0])}' differs", hint=hint) from None
+    return shown, len(every.drifts) - len(shown.drifts)
+
+
+def _left(pending: Lock | None, launch: Pin | None, approved: Lock | None) -> Lock | None:
+    """What the last run left, and what would be started now where that is known."""
+    if launch is None or (pending is None and approved is None):
+        return pending
+    return reviews.with_launch(pending or Lock(name=""), LAUNCH_KEY, launch)
+
+
+def _names_command(judged: Judged) -> bool:
+    return judged.policy.server is not None and bool(judged.policy.server.command)
+
+
+def _remembered(judged: Judged, pending: Lock | None, approved: Lock | None) -> tuple[str, ...]:
+    """The command that was started last, where neither the policy nor a person says it."""
+    if _names_command(judged):
+        return ()
+    for lock in (pending, approved):
+        for each in () if lock is None else lock.items.get(LAUNCH_KEY, ()):
+            words = each.value.get("argv") if isinstance(each.value, dict) else None
+            if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+                return tuple(words)
+    raise UsageError(
+        f"nothing to start: policy '{judged.policy.name}' names no server.command",
+        hint=f"put it behind: {called(judged)} -- COMMAND...",
+    )
+
+
+def _looked(prepared: Prepared, reference: Lock | None, pending: Lock | None) -> Look:
+    """A look as the clients that are remembered would have it; LookError if it is not whole."""
+    peers: dict[str, Any] = {}
+    for lock in (reference, pending):
+        peers |= {} if lock is None else lock.peers
+    found = look(prepared, peers_of(peers))
+    hint = "\n".join(found.said[-SAID:]) or "it wrote nothing to its error stream"
+    if not found.is_open:
+        how = f" ({found.ended})" if found.ended else ""
+        raise LookError(f"the server does not answer{how}", hint=hint)
+    if found.broken:
+        kinds = ", ".join(f"{kind.value}s" for kind in found.broken)
+        raise LookError(f"the server does not list its {kinds} to the end", hint=hint)
+    known = () if reference is None else reference.kinds
+    kinds_seen = {*found.seen.kinds, *(kind for kind in found.absent if kind in known)}
+    seen = msgspec.structs.replace(
+        found.seen, kinds=tuple(kind for kind in ItemKind if kind in kinds_seen)
+    )
+    return msgspec.structs.replace(found, seen=seen)

@@ -1,0 +1,196 @@
+"""A server's text as lines that cannot pass for ours: marked, squeezed, cut, folded.
+
+Every line of it stands behind a gutter that only we write, so nothing in it can look like a line of
+the page. A carriage return or a run of blanks could push text out of sight, so both are told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+from rich.cells import cell_len
+
+from mcp_jail.core.hidden import marked
+from mcp_jail.core.word_diff import Op, Stretch, word_diff
+
+# Characters of one text that are shown; a longer one loses its middle. Its tail stays, because
+# that is where an injection hides behind a screen full of harmless words.
+TEXT_LIMIT: Final = 4_000
+HEAD: Final = 2_000
+TAIL: Final = 1_500
+
+# Lines of one schema that are shown; a longer one loses its middle.
+LINES_LIMIT: Final = 200
+HEAD_LINES: Final = 120
+TAIL_LINES: Final = 60
+
+# Characters of unchanged text beside a change.
+CONTEXT: Final = 200
+
+# Characters of a name that are shown.
+NAME_LIMIT: Final = 100
+
+
+# Gutters of lines that are ours: text is left out for its length, or as it was approved before.
+CUT: Final = "!"
+KEPT: Final = "~"
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of somebody else's text behind its gutter, or one of ours about it."""
+
+    gutter: str
+    text: str
+
+
+def text_lines(text: str, width: int, *, gutter: str = "|", cut: bool = True) -> list[Line]:
+    """A text folded to `width` columns."""
+    text = inert(text)
+    if not cut or len(text) <= TEXT_LIMIT:
+        return _folded(text, width, gutter)
+    left_out = f"{len(text) - HEAD - TAIL:,} of {len(text):,} characters are left out here"
+    return [
+        *_folded(text[:HEAD], width, gutter),
+        Line(CUT, left_out),
+        *_folded(text[-TAIL:], width, gutter),
+    ]
+
+
+def json_lines(text: str, width: int, *, gutter: str = "|", cut: bool = True) -> list[Line]:
+    """Lines of JSON, each folded on its own."""
+    lines = text.split("\n")
+    if not cut or len(lines) <= LINES_LIMIT:
+        return _each(lines, width, gutter, cut=cut)
+    left_out = f"{len(lines) - HEAD_LINES - TAIL_LINES:,} of {len(lines):,} lines are left out here"
+    return [
+        *_each(lines[:HEAD_LINES], width, gutter, cut=cut),
+        Line(CUT, left_out),
+        *_each(lines[-TAIL_LINES:], width, gutter, cut=cut),
+    ]
+
+
+def changed_words(old: str, new: str, width: int, *, cut: bool = True) -> list[Line]:
+    """Two texts word by word: kept words behind `|`, those that went `-`, those that came `+`."""
+    stretches = word_diff(inert(old), inert(new))
+    blank = _blank_changes(stretches)
+    found: list[Line] = []
+    for at, stretch in enumerate(stretches):
+        text = "".join(stretch.pieces)
+        if stretch.op is Op.KEPT and cut:
+            found += _context(text, width, is_first=at == 0, is_last=at + 1 == len(stretches))
+        else:
+            text = ascii(text) if at in blank else text.strip("\n").removeprefix(" ")
+            found += text_lines(text, width, gutter=stretch.op.value, cut=cut)
+    return found
+
+
+def inert(text: str) -> str:
+    """A text in which nothing acts and nothing is out of sight; its line breaks are kept."""
+    text = marked(text.replace("\r\n", "\n")).replace("\r", "⟦U+000D⟧").replace("\t", "    ")
+    text = _BLANKS.sub(lambda found: f" ⟦{len(found[0]):,} blanks⟧ ", text)
+    return _EMPTY.sub(lambda found: f"\n⟦{found[0].count(chr(10)) - 1:,} empty lines⟧\n", text)
+
+
+def named(name: str) -> str:
+    """A name of a server's in one word of ours: quoted where it has more than plain characters."""
+    shown = inert(name).replace("\n", "⟦U+000A⟧")
+    cut = f"… ({len(shown):,} characters)" if len(shown) > NAME_LIMIT else ""
+    shown = shown[:NAME_LIMIT]
+    if not _PLAIN.fullmatch(shown):
+        shown = '"{}"'.format(shown.replace("\\", "\\\\").replace('"', '\\"'))
+    return shown + cut
+
+
+# Blanks of any width, Braille's empty cell too; as many as no sentence needs.
+_BLANKS: Final = re.compile("[^\\S\\n\u2800]{12,}|[^\\S\\n]*\u2800(?:[^\\S\\n]|\u2800)*")
+_EMPTY: Final = re.compile(r"\n(?:[^\S\n]*\n){3,}")
+_PLAIN: Final = re.compile(r"[\w./:@{}?&=%#,+~!*<>-]+")
+
+
+def _blank_changes(stretches: tuple[Stretch, ...]) -> set[int]:
+    """The stretches that differ in white space only, which is not seen unless it is spelled out."""
+    found: set[int] = set()
+    for at, stretch in enumerate(stretches):
+        words = "".join(stretch.pieces).split()
+        if stretch.op is Op.KEPT:
+            continue
+        if not words:
+            found.add(at)
+        after = stretches[at + 1] if at + 1 < len(stretches) else None
+        if after is not None and after.op is Op.IN and "".join(after.pieces).split() == words:
+            found |= {at, at + 1}
+    return found
+
+
+def _context(text: str, width: int, *, is_first: bool, is_last: bool) -> Iterator[Line]:
+    """Unchanged text: what stands next to a change."""
+    keep = CONTEXT if is_first or is_last else 2 * CONTEXT
+    text = text.strip("\n").removeprefix(" ")
+    if len(text) <= keep:
+        yield from _folded(text, width, "|") if text.strip() else ()
+        return
+    before = "" if is_first else text[:CONTEXT]
+    after = "" if is_last else text[-CONTEXT:]
+    if before:
+        yield from _folded(before, width, "|")
+    yield Line(KEPT, f"{len(text) - len(before) - len(after):,} characters as approved")
+    if after:
+        yield from _folded(after.strip(), width, "|")
+
+
+def _each(lines: Iterable[str], width: int, gutter: str, *, cut: bool) -> list[Line]:
+    found: list[Line] = []
+    for line in lines:
+        indent = len(line) - len(line.lstrip(" "))
+        inner = text_lines(line.lstrip(" "), max(20, width - indent - 2), gutter=gutter, cut=cut)
+        for number, each in enumerate(inner):
+            if each.gutter == CUT:
+                found.append(each)
+            else:
+                found.append(Line(gutter, " " * (indent + 2 * (number > 0)) + each.text))
+    return found
+
+
+def _folded(text: str, width: int, gutter: str) -> list[Line]:
+    return [Line(gutter, part) for line in text.split("\n") for part in _fold(line, width)]
+
+
+def _fold(line: str, width: int) -> Iterator[str]:
+    """A line in pieces of at most `width` columns, broken between words where there are any."""
+    if len(line) <= width and cell_len(line) <= width:
+        yield line.rstrip()
+        return
+    here, columns = "", 0
+    for piece in _pieces(line, width):
+        size = cell_len(piece)
+        if columns and columns + size > width:
+            yield here.rstrip()
+            here, columns = piece.lstrip(), cell_len(piece.lstrip())
+        else:
+            here, columns = here + piece, columns + size
+    if here.strip():
+        yield here.rstrip()
+
+
+def _pieces(line: str, width: int) -> Iterator[str]:
+    """The words of a line, each with the blanks before it; one that does not fit is broken."""
+    for word in re.findall(r"\s*\S+|\s+$", line):
+        rest = word
+        while cell_len(rest) > width:
+            piece = _fitting(rest, width)
+            yield piece
+            rest = rest[len(piece) :]
+        yield rest
+
+
+def _fitting(word: str, width: int) -> str:
+    """The beginning of a word that fits; at least a character."""
+    columns = 0
+    for at, char in enumerate(word):
+        columns += cell_len(char)
+        if columns > width:
+            return word[: max(1, at)]
+    return word

@@ -1,0 +1,79 @@
+"""The page of a review: each item that differs, then the digest of what is shown.
+
+Lines of ours begin in the first column or with a label; those of a server always stand behind a
+gutter, so that no text of it can pass for a word of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from rich.text import Text
+
+from mcp_jail.cli.inert_text import CUT, KEPT, Line, named
+from mcp_jail.cli.item_page import Sheet, parts_of
+from mcp_jail.cli.out import console
+from mcp_jail.core.lock import Change, Drift
+from mcp_jail.core.review import SHORT_DIGEST, Review
+
+# Columns before a server's text: an indent, the gutter and a blank.
+_INDENT: Final = "    "
+_MARGIN: Final = len(_INDENT) + 2
+
+_STYLES: Final = {"+": "green", "-": "red", KEPT: "dim", CUT: "bold yellow"}
+_CHANGES: Final = {
+    Change.ADDED: "bold green",
+    Change.CHANGED: "bold yellow",
+    Change.REMOVED: "bold red",
+}
+
+
+def print_items(drifts: Iterable[Drift], *, full: bool = False, word: str = "") -> int:
+    """Each item with all there is to read of it; how many texts were too long to be shown whole.
+
+    `word` stands in place of what changed.
+    """
+    out = console()
+    sheet = Sheet(out.width - _MARGIN, cut=not full)
+    cuts = 0
+    for drift in drifts:
+        page = Text()
+        page.append(f"\n{word or drift.change.value:<8}", style=_CHANGES[drift.change])
+        page.append(f" {named(drift.key)}{_era(drift)}\n", style="bold")
+        for part in parts_of(drift, sheet):
+            if part.label:
+                page.append(f"  {part.label}\n")
+            for line in part.lines:
+                _append(page, line)
+                cuts += line.gutter == CUT
+        page.right_crop(1)
+        out.print(page, soft_wrap=True)
+    return cuts
+
+
+def print_lines(lines: Iterable[Line]) -> None:
+    """Lines of somebody else behind their gutter."""
+    page = Text()
+    for line in lines:
+        _append(page, line)
+    page.right_crop(1)
+    console().print(page, soft_wrap=True)
+
+
+def short_digest(review: Review) -> str:
+    """The digest of what is shown, as far as a page shows it."""
+    return review.digest[:SHORT_DIGEST]
+
+
+def _append(page: Text, line: Line) -> None:
+    page.append(
+        f"{_INDENT}{line.gutter} {line.text}".rstrip() + "\n", style=_STYLES.get(line.gutter, "")
+    )
+
+
+def _era(drift: Drift) -> str:
+    """The era an item was seen in, where it was approved for the other one only."""
+    if drift.approved is None or drift.seen is None or drift.approved.era == drift.seen.era:
+        return ""
+    return f"  (for clients of the {drift.seen.era} era; approved for those of the other)"

@@ -1,0 +1,401 @@
+"""`mcp-jail approve`: exactly what was shown is approved, by a person or for one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from driver import ERAS, MCP_JAIL, started, wait_until
+from listing import POLICY, Listing
+from mcp_jail.core.lock import Lock, drift
+from mcp_jail.core.verify import RunState
+from mcp_jail.store.history import verify_file
+from pins import lock_of, tool
+from terminal import Terminal, terminal
+
+WITH_FILE = POLICY.replace("{first: review}", "{first: review, file: mcp-jail.lock.json}")
+
+
+@pytest.fixture
+def listing(tmp_path: Path) -> Listing:
+    return Listing(tmp_path)
+
+
+@pytest.fixture
+def seen(listing: Listing) -> Listing:
+    """A server that a client has seen, so that all it lists waits."""
+    listing.runs()
+    return listing
+
+
+@pytest.fixture
+def drifted(seen: Listing) -> Listing:
+    """One of which two tools say something else than was approved."""
+    seen.approves()
+    seen.says(tools=[tool("echo", "Echo evil."), tool("send", "Send evil.")])
+    seen.runs()
+    return seen
+
+
+@contextmanager
+def person(listing: Listing, *words: str) -> Iterator[Terminal]:
+    """Somebody who is asked."""
+    environ = listing.home.environ(TERM="dumb", COLUMNS="80")
+    with terminal([MCP_JAIL, "approve", "fs", *words], environ, listing.home.path) as screen:
+        yield screen
+
+
+def waiting(listing: Listing) -> list[str]:
+    """What is not approved of what was seen last."""
+    pending = listing.files.read_pending()
+    return [] if pending is None else [e.key for e in drift(listing.files.read(), pending)]
+
+
+def verdicts(listing: Listing) -> list[tuple[str, str]]:
+    return [
+        (entry["verdict"], entry["name"])
+        for entry in listing.home.audit()
+        if entry["kind"] == "lock" and entry["verdict"] != "drift"
+    ]
+
+
+def test_a_person_approves_what_they_are_shown(seen: Listing) -> None:
+    with person(seen) as screen:
+        screen.wait_for("Approve what is shown? [y/N] ")
+        assert "    | Give it back." in screen.shown
+        assert seen.files.read() is None
+        screen.type("y\n")
+        assert screen.end() == 0
+    assert waiting(seen) == []
+    assert ("created", "fs") in verdicts(seen)
+    assert ("approved", "tool/echo") in verdicts(seen)
+    assert verify_file(str(seen.home.state / "fs.jsonl")).state is RunState.OK
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "yess\n", "Y es\n", "\x04"])
+def test_anything_but_yes_is_a_no(seen: Listing, answer: str) -> None:
+    with person(seen) as screen:
+        screen.wait_for("[y/N] ")
+        screen.type(answer)
+        assert screen.end() == 1
+        assert "nothing is approved" in screen.shown
+    assert seen.files.read() is None
+    assert waiting(seen) != []
+
+
+def test_an_interrupted_question_approves_nothing(seen: Listing) -> None:
+    with person(seen) as screen:
+        screen.wait_for("[y/N] ")
+        screen.process.send_signal(2)
+        assert screen.end() == 1
+    assert seen.files.read() is None
+
+
+@pytest.mark.parametrize(
+    "swapped",
+    [
+        lock_of(tool("echo", "Evil."), tool("send", "Send it.")),
+        lock_of(tool("echo", "Give it back."), tool("send", "Send it."), tool("evil")),
+    ],
+    ids=["another text", "one more"],
+)
+def test_what_is_swapped_between_showing_and_answer_is_not_approved(
+    seen: Listing, swapped: Lock
+) -> None:
+    with person(seen) as screen:
+        screen.wait_for("[y/N] ")
+        seen.files.write_pending(swapped)
+        screen.type("y\n")
+        assert screen.end() == 3
+        assert "changed while it was shown; nothing was done" in screen.shown
+    assert seen.files.read() is None
+    assert verdicts(seen) == []
+
+
+def test_a_person_who_only_reads_is_not_at_a_terminal(seen: Listing) -> None:
+    said = seen.done("approve", "fs", stdin="y\n")
+    assert said.returncode == 2
+    assert "approve asks a person, and this is no terminal" in said.stderr
+    assert f"--yes --seen {seen.digest()}" in said.stderr
+    assert seen.files.read() is None
+
+
+def test_a_page_that_goes_elsewhere_was_not_read(seen: Listing) -> None:
+    ours, theirs = os.openpty()
+    with open(seen.home.path / "page", "w") as page:
+        os.write(ours, b"y\n")
+        done = subprocess.run(
+            [MCP_JAIL, "approve", "fs"],
+            stdin=theirs,
+            stdout=page,
+            stderr=subprocess.PIPE,
+            env=seen.home.environ(),
+            check=False,
+        )
+    os.close(ours)
+    os.close(theirs)
+    assert done.returncode == 2
+    assert seen.files.read() is None
+
+
+def test_a_script_approves_what_somebody_read(seen: Listing) -> None:
+    digest = seen.digest()
+    assert len(digest) >= 12
+    said = seen.done("approve", "fs", "--yes", "--seen", digest)
+    assert said.returncode == 0, said.stderr
+    assert waiting(seen) == []
+
+
+def test_a_yes_without_a_digest_is_refused(seen: Listing) -> None:
+    said = seen.done("approve", "fs", "--yes")
+    assert said.returncode == 2
+    assert "--seen DIGEST" in said.stderr
+    assert seen.files.read() is None
+
+
+@pytest.mark.parametrize("digest", ["", "0", "0" * 11, "g" * 12, "0" * 65, "ABCDEF012345"])
+def test_a_digest_that_is_none_is_refused(seen: Listing, digest: str) -> None:
+    said = seen.done("approve", "fs", "--yes", "--seen", digest)
+    assert said.returncode == 2
+    assert seen.files.read() is None
+
+
+def test_another_digest_than_that_of_what_is_shown_approves_nothing(seen: Listing) -> None:
+    digest = seen.digest()
+    seen.says(tools=[tool("echo", "Evil."), tool("send", "Send it.")])
+    seen.runs()
+    said = seen.done("approve", "fs", "--yes", "--seen", digest)
+    assert said.returncode == 3
+    assert f"what is shown is not {digest}" in said.stderr
+    assert seen.files.read() is None
+
+
+def test_the_digest_of_some_items_does_not_approve_the_others(drifted: Listing) -> None:
+    digest = drifted.digest("echo")
+    assert drifted.done("approve", "fs", "--yes", "--seen", digest).returncode == 3
+    said = drifted.done("approve", "fs", "send", "--yes", "--seen", digest)
+    assert said.returncode == 3
+    assert waiting(drifted) == ["tool/echo", "tool/send"]
+    said = drifted.done("approve", "fs", "echo", "--yes", "--seen", digest)
+    assert said.returncode == 0
+    assert waiting(drifted) == ["tool/send"]
+
+
+def test_items_are_approved_alone(drifted: Listing) -> None:
+    with person(drifted, "tool/send") as screen:
+        screen.wait_for("[y/N] ")
+        assert "tool/echo" not in screen.shown
+        screen.type("y\n")
+        assert screen.end() == 0
+    assert waiting(drifted) == ["tool/echo"]
+
+
+def test_what_is_rejected_stays_blocked_and_waits_no_more(drifted: Listing) -> None:
+    with person(drifted, "--reject") as screen:
+        screen.wait_for("Reject what is shown? [y/N] ")
+        screen.type("y\n")
+        assert screen.end() == 0
+    assert waiting(drifted) == []
+    assert verdicts(drifted)[-2:] == [("rejected", "tool/echo"), ("rejected", "tool/send")]
+    with started(drifted.home, "run", "fs", *drifted.command) as client:
+        client.open()
+        assert client.request("tools/list")["result"]["tools"] == []
+        client.close()
+    assert verify_file(str(drifted.home.state / "fs.jsonl")).state is RunState.OK
+
+
+def test_one_that_is_rejected_does_not_take_the_others_along(drifted: Listing) -> None:
+    digest = drifted.digest("echo")
+    said = drifted.done("approve", "fs", "echo", "--reject", "--yes", "--seen", digest)
+    assert said.returncode == 0, said.stderr
+    assert waiting(drifted) == ["tool/send"]
+
+
+def test_where_nothing_waits_the_server_is_looked_at(listing: Listing) -> None:
+    with person(listing, *listing.command) as screen:
+        screen.wait_for("[y/N] ")
+        assert "by a look without a client" in screen.shown
+        screen.type("y\n")
+        assert screen.end() == 0
+    lock = listing.files.read()
+    assert lock is not None
+    assert {"tool/echo", "tool/send", "launch/command"} <= set(lock.items)
+
+
+def test_where_all_is_approved_nobody_is_asked(seen: Listing) -> None:
+    seen.approves()
+    said = seen.done("approve", "fs")
+    assert said.returncode == 0
+    assert "all is as it was approved" in said.stdout
+
+
+def test_a_look_goes_before_what_the_last_run_saw_when_asked_for(drifted: Listing) -> None:
+    drifted.says(tools=[tool("echo", "Now harmless."), tool("send", "Send it.")])
+    page = drifted.done("approve", "fs", "--live").stdout
+    assert "Now harmless." in page
+    assert "evil" not in page
+
+
+def test_a_tool_that_is_gone_stays_approved_until_it_is_named(seen: Listing) -> None:
+    seen.approves()
+    seen.says(tools=[tool("echo", "Give it back.")])
+    said = seen.done("approve", "fs")
+    assert said.returncode == 0
+    assert "removed  tool/send" in said.stdout
+    lock = seen.files.read()
+    assert lock is not None
+    assert "tool/send" in lock.items
+    digest = seen.digest("send", "--live")
+    said = seen.done("approve", "fs", "send", "--yes", "--seen", digest)
+    assert said.returncode == 0, said.stderr
+    lock = seen.files.read()
+    assert lock is not None
+    assert set(lock.items) >= {"tool/echo"}
+    assert "tool/send" not in lock.items
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_client_that_waits_sees_what_is_approved(listing: Listing, era: str) -> None:
+    with started(listing.home, "run", "fs", *listing.command, era=era) as client:
+        client.open()
+        assert client.request("tools/list")["result"]["tools"] == []
+        refused = client.call("echo")
+        assert refused["isError"] is True
+        wait_until(lambda: listing.files.read_pending() is not None)
+        digest = listing.digest("echo")
+        said = listing.done("approve", "fs", "echo", "--yes", "--seen", digest)
+        assert said.returncode == 0, said.stderr
+        wait_until(lambda: bool(client.request("tools/list")["result"]["tools"]))
+        assert client.call("echo")["content"][0]["text"] == "echo was called"
+        assert client.call("send")["isError"] is True
+        client.close()
+
+
+def test_an_approval_that_cannot_be_recorded_is_none(seen: Listing) -> None:
+    digest = seen.digest()
+    audit = seen.home.state / "fs.jsonl"
+    audit.unlink()
+    audit.symlink_to("/dev/null")
+    said = seen.done("approve", "fs", "--yes", "--seen", digest)
+    assert said.returncode == 5
+    assert seen.files.read() is None
+
+
+def test_what_somebody_else_can_write_approves_nothing(drifted: Listing) -> None:
+    digest = drifted.digest()
+    Path(drifted.files.lock).parent.chmod(0o777)
+    said = drifted.done("approve", "fs", "--yes", "--seen", digest)
+    assert said.returncode == 2
+    assert "can be written by others" in said.stderr
+
+
+def test_a_policy_whose_name_looks_like_a_file_of_ours_has_its_own(listing: Listing) -> None:
+    listing.home.write_policy(POLICY, "fs.pending")
+    listing.runs()
+    listing.approves()
+    said = listing.done("diff", "fs.pending", "--live", "--exit-code", *listing.command)
+    assert said.returncode == 3
+    assert listing.done("diff", "fs", "--live", "--exit-code").returncode == 0
+
+
+def test_the_log_tells_who_was_approved_in_words(seen: Listing) -> None:
+    seen.approves()
+    log = seen.done("log", "fs", "-n", "50").stdout
+    assert "start  fs a person answers what waits for approval" in log
+    digest = seen.files.read()
+    assert digest is not None
+    now = digest.items["tool/echo"][0].digest[:12]
+    assert f"lock   approved tool/echo added (now {now})" in log
+    assert seen.done("log", "fs", "--verify").returncode == 0
+
+
+# lock.file
+
+
+def test_the_approved_lock_is_written_for_others(listing: Listing) -> None:
+    listing.home.write_policy(WITH_FILE)
+    digest = listing.digest("--live", *listing.command)
+    words = ("approve", "fs", "--write-file", "--yes", "--seen", digest, *listing.command)
+    said = listing.done(*words)
+    assert said.returncode == 0, said.stderr
+    path = listing.home.policies / "mcp-jail.lock.json"
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert "tool/echo" in path.read_text()
+    assert str(listing.home.path) not in path.read_text()
+
+
+def test_what_is_approved_already_is_written_without_a_question(seen: Listing) -> None:
+    seen.approves()
+    seen.home.write_policy(WITH_FILE)
+    said = seen.done("approve", "fs", "--write-file")
+    assert said.returncode == 0, said.stderr
+    assert (seen.home.policies / "mcp-jail.lock.json").exists()
+
+
+def test_a_no_writes_nothing_for_others(seen: Listing) -> None:
+    seen.home.write_policy(WITH_FILE)
+    with person(seen, "--write-file") as screen:
+        screen.wait_for("[y/N] ")
+        screen.type("n\n")
+        assert screen.end() == 1
+    assert not (seen.home.policies / "mcp-jail.lock.json").exists()
+
+
+@pytest.mark.parametrize("target", [".bashrc", "notes.txt"])
+def test_a_file_that_is_no_lock_is_not_written_over(seen: Listing, target: str) -> None:
+    seen.approves()
+    (seen.home.path / target).write_text("export PATH\n")
+    seen.home.write_policy(POLICY.replace("review}", f"review, file: ~/{target}}}"))
+    said = seen.done("approve", "fs", "--write-file")
+    assert said.returncode == 2
+    assert (seen.home.path / target).read_text() == "export PATH\n"
+
+
+def test_a_link_in_its_place_is_replaced_and_not_followed(seen: Listing) -> None:
+    seen.approves()
+    elsewhere = seen.home.path / "elsewhere.json"
+    link = seen.home.policies / "mcp-jail.lock.json"
+    link.symlink_to(elsewhere)
+    seen.home.write_policy(WITH_FILE)
+    said = seen.done("approve", "fs", "--write-file")
+    assert said.returncode == 0, said.stderr
+    assert not elsewhere.exists()
+    assert not link.is_symlink()
+
+
+def test_a_policy_without_a_lock_file_has_none_to_write(seen: Listing) -> None:
+    seen.approves()
+    said = seen.done("approve", "fs", "--write-file")
+    assert said.returncode == 2
+    assert "names no lock.file" in said.stderr
+
+
+def test_a_first_contact_is_told_how_far_it_is_as_proposed(listing: Listing) -> None:
+    listing.home.write_policy(WITH_FILE)
+    digest = listing.digest("--live", *listing.command)
+    listing.done("approve", "fs", "--write-file", "--yes", "--seen", digest, *listing.command)
+    os.unlink(listing.files.lock)
+    listing.says(tools=[tool("echo", "Evil."), tool("send", "Send it.")])
+    said = " ".join(listing.done("approve", "fs", *listing.command).stdout.split())
+    assert "as lock.file proposes; not: tool/echo" in said
+
+
+def test_a_first_trust_goes_as_far_as_the_lock_file(listing: Listing) -> None:
+    listing.home.write_policy(WITH_FILE)
+    digest = listing.digest("--live", *listing.command)
+    listing.done("approve", "fs", "--write-file", "--yes", "--seen", digest, *listing.command)
+    os.unlink(listing.files.lock)
+    listing.home.write_policy(WITH_FILE.replace("review", "trust"))
+    listing.says(tools=[tool("echo", "Evil."), tool("send", "Send it.")])
+    for _ in range(2):
+        with started(listing.home, "run", "fs", *listing.command) as client:
+            client.open()
+            listed = client.request("tools/list")["result"]["tools"]
+            assert [each["name"] for each in listed] == ["send"]
+            assert client.close() == 0
+    assert waiting(listing) == ["tool/echo"]
