@@ -9,8 +9,20 @@ import pytest
 from core.test_session import entries, kinds
 from mcp_jail.core import mcp
 from mcp_jail.core.audit import Kind
+from mcp_jail.core.events import LockChanged
 from mcp_jail.core.rounds import QUESTIONS_OF_ONE_ROUND, ROUNDS_OF_ONE_REQUEST
-from plays import ACCEPTED, FORM, OFFERS, PAGE, PROMPTED, SAMPLED, Play
+from plays import (
+    ACCEPTED,
+    FORM,
+    OFFERS,
+    PAGE,
+    PROMPTED,
+    REVIEW,
+    SAMPLED,
+    Play,
+    approved,
+    tool,
+)
 
 ASK: Final = {"method": "elicitation/create", "params": FORM}
 SAMPLE: Final = {"method": "sampling/createMessage", "params": PROMPTED}
@@ -156,6 +168,31 @@ def test_a_call_that_waits_for_roots_can_be_cancelled_and_reports_progress() -> 
     play.says("notifications/cancelled", requestId=1)
     assert play.server_got[-1]["params"]["requestId"] == play.asked["id"]
     assert play.answers({"content": []}) == []
+
+
+@pytest.mark.parametrize("how", ["lock", "listing"])
+def test_a_call_is_not_repeated_by_us_once_the_lock_would_refuse_it(how: str) -> None:
+    play = Play("modern", approved=approved(tool()), lock=REVIEW)
+    play.lists(tool())
+    play.calls("t", 0)
+    call = play.asked["id"]
+    if how == "lock":
+        play.handle(LockChanged(None))
+    else:
+        play.lists(tool(description="EVIL"))
+    before = len(play.server_got)
+    play.answers({"resultType": "input_required", "inputRequests": {"r": ROOTS}}, call)
+    assert len(play.server_got) == before
+    assert (play.reply["id"], play.reply["error"]["code"]) == (0, mcp.DENIED)
+
+
+def test_a_call_is_repeated_by_us_while_its_listing_is_not_known() -> None:
+    play = Play("modern", approved=approved(tool()), lock=REVIEW)
+    play.lists(tool())
+    play.calls("t", 0)
+    play.notifies("notifications/tools/list_changed")
+    asked(play, {"r": ROOTS})
+    assert play.asked["params"]["inputResponses"] == {"r": OUR_ROOTS}
 
 
 # Refusals

@@ -6,7 +6,7 @@ it is now; where that is not known, it is held until the server has listed what 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from mcp_jail.core import decide, mcp, questions, replies, walks, wire
 from mcp_jail.core.audit import Entry, Kind
@@ -22,9 +22,6 @@ from mcp_jail.core.state import State
 from mcp_jail.core.subjects import Subject, is_retry, subject_of, subscribed_uris
 from mcp_jail.core.tasks import Task
 from mcp_jail.core.wire import BadLine, Request
-
-# The items that a request needs to be approved.
-_KINDS: Final = {Treatment.CALL_TOOL: ItemKind.TOOL, Treatment.GET_PROMPT: ItemKind.PROMPT}
 
 
 class Calls:
@@ -61,7 +58,7 @@ class Calls:
 
     def release(self, kind: ItemKind) -> list[Effect]:
         """Judge what waited for a listing that is there now, or that will not come."""
-        treatment = next(each for each, of in _KINDS.items() if of is kind)
+        treatment = next(each for each, of in walks.KINDS.items() if of is kind)
         effects: list[Effect] = []
         for request in self._state.walks.release(kind):
             effects += self.judge(request, treatment, is_listed=True)
@@ -110,7 +107,7 @@ class Calls:
 
     def _standing(self, treatment: Treatment, subject: Subject) -> Standing:
         """How the item stands that a request needs; without a lock only its arguments matter."""
-        kind = _KINDS.get(treatment)
+        kind = walks.KINDS.get(treatment)
         is_strict = self._state.book.policy.tools.additional is Additional.DENY
         if kind is None or not (self._state.catalogue.is_enabled or is_strict):
             return Standing.APPROVED
@@ -131,7 +128,7 @@ class Calls:
 
     def _hold(self, request: Request, treatment: Treatment) -> list[Effect]:
         """Keep a request until the server has listed what it has, and let it do so."""
-        kind = _KINDS[treatment]
+        kind = walks.KINDS[treatment]
         if not self._state.walks.hold(kind, request):
             return []
         method, era = walks.METHOD_OF_KIND[kind], mcp.era_of(request.params)

@@ -10,7 +10,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from mcp_jail.core import questions, replies, rounds, tasks, wire
+from mcp_jail.core import mcp, questions, replies, rounds, tasks, walks, wire
+from mcp_jail.core.catalogue import Standing
 from mcp_jail.core.events import Effect, Record, Tell, ToClient, ToServer
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import Waiting
@@ -107,6 +108,9 @@ class Interim:
 
     def _retry_ourselves(self, waiting: Waiting, round_: Round) -> list[Effect]:
         """Only the policy's roots were asked for: nobody needs to be troubled with that."""
+        if not self._is_approved_still(waiting):
+            reason = "it is not in the approved catalogue any more"
+            return self._passing.give_up(waiting, reason, mcp.DENIED)
         self._state.in_flight.end(waiting)
         id = self._state.in_flight.fresh_id()
         request = Request(_client_id(waiting), waiting.method, waiting.params)
@@ -119,6 +123,14 @@ class Interim:
             number=round_.number,
         )
         return [Record(replies.repeated_entry(id, waiting, sorted(round_.ours))), sent]
+
+    def _is_approved_still(self, waiting: Waiting) -> bool:
+        """Whether the lock would not refuse a call that it let pass a moment ago."""
+        kind, catalogue = walks.KINDS.get(waiting.treatment), self._state.catalogue
+        if kind is None or not catalogue.is_enabled:
+            return True
+        standing = catalogue.standing(kind, waiting.tool)
+        return standing not in {Standing.DRIFTED, Standing.UNLISTED}
 
     # Tasks
 

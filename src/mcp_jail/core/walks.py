@@ -14,11 +14,14 @@ import msgspec
 
 from mcp_jail.core import mcp
 from mcp_jail.core.lock import KIND_OF_LIST, ItemKind
-from mcp_jail.core.mcp import Era
+from mcp_jail.core.mcp import Era, Treatment
 from mcp_jail.core.wire import MessageId, Request
 
 # Pages of one walk of ours. SDK clients stop at 64 or 250.
 PAGES_LIMIT: Final = 256
+
+# The items that a request needs to be approved.
+KINDS: Final = {Treatment.CALL_TOOL: ItemKind.TOOL, Treatment.GET_PROMPT: ItemKind.PROMPT}
 
 METHOD_OF_KIND: Final = {kind: method for method, kind in KIND_OF_LIST.items()}
 
