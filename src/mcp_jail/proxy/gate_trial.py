@@ -8,6 +8,7 @@ from mcp_jail.core.policy import Network, NetworkMode
 from mcp_jail.gate.allow import compile_network
 from mcp_jail.gate.process import Ready, start
 from mcp_jail.proxy.gating import enter
+from mcp_jail.proxy.gating import serve as serve_jail
 from mcp_jail.sandbox.launch import Jail
 from mcp_jail.sandbox.probe import Host
 from mcp_jail.sandbox.seccomp import ARCHES, filter_for
@@ -26,9 +27,7 @@ def try_a_gate(host: Host) -> Trial:
     gate = start(compile_network(_NETWORK), enter, seccomp=seccomp)
 
     def serve(jail: Jail) -> None:
-        gate.serve(jail.init_pid)
-        jail.verify()
-        found.append(gate.ready())
+        found.append(serve_jail(gate, jail))
 
     try:
         trial = try_a_jail(host, serve)

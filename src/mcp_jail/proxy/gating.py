@@ -18,6 +18,7 @@ from mcp_jail.gate.attempts import LINE_LIMIT, Attempt, What, decode
 from mcp_jail.gate.process import Gate, Ready, start
 from mcp_jail.proxy.prepare import Judged, Prepared
 from mcp_jail.sandbox.enter import Namespace, inside
+from mcp_jail.sandbox.launch import Jail
 from mcp_jail.sandbox.seccomp import filter_for
 
 # Characters of a host that are repeated to a model; names have 253 at most.
@@ -48,6 +49,13 @@ def open_gate(prepared: Prepared) -> Gate | None:
 def enter(pid: int, action: Callable[[], bytes]) -> bytes:
     """Run something in a fork inside a process's network namespace, for the relay."""
     return inside(pid, [Namespace.NETWORK], action)
+
+
+def serve(gate: Gate, jail: Jail) -> Ready:
+    """Have a gate serve a jail that waits; JailBuildError where either cannot be built."""
+    gate.serve(jail.init_pid)
+    jail.verify()
+    return gate.ready()
 
 
 def network_detail(prepared: Prepared, ready: Ready | None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from mcp_jail.errors import AuditError, ExitCode, JailBuildError
 from mcp_jail.gate.process import Gate
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, start_entry
-from mcp_jail.proxy.gating import Reports, network_detail
+from mcp_jail.proxy.gating import Reports, network_detail, serve
 from mcp_jail.proxy.locking import LockKeeping, new_catalogue, read_locked
 from mcp_jail.proxy.loop import Loop
 from mcp_jail.proxy.patterns import fullmatch
@@ -74,12 +74,11 @@ def guard(
         session = _session(prepared, redactor, key, new_catalogue(prepared, locked))
         _register(prepared, run, jail.keeper)
         reports = None if gate is None else Reports(gate.reports)
-        if gate is not None:
-            gate.serve(jail.init_pid)
+        ready = None if gate is None else serve(gate, jail)
         jail.verify()
         entry = start_entry(
             prepared.plan,
-            network=network_detail(prepared, None if gate is None else gate.ready()),
+            network=network_detail(prepared, ready),
             policy_file=prepared.judged.file.path,
             policy_sha256=prepared.policy_sha256,
             blot=redactor.text,

@@ -15,14 +15,17 @@ from msgspec import Raw
 
 from mcp_jail.core.audit import Entry
 from mcp_jail.core.catalogue import Catalogue
+from mcp_jail.core.events import NetTried
 from mcp_jail.core.lock import ItemKind, Lock
 from mcp_jail.core.policy import LockPolicy
 from mcp_jail.core.redact import Redactor, known_values
 from mcp_jail.core.review import both
 from mcp_jail.core.session import Session
 from mcp_jail.errors import ExitCode, JailBuildError, JailError
+from mcp_jail.gate.process import Ready
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, start_entry
+from mcp_jail.proxy.gating import Reports, network_detail, open_gate, serve
 from mcp_jail.proxy.lister import VERSIONS, Listed, Peer, list_all, open_server
 from mcp_jail.proxy.patterns import fullmatch
 from mcp_jail.proxy.prepare import Prepared
@@ -95,13 +98,17 @@ def _recorded(prepared: Prepared, peer: Peer, watch: Watch | None) -> Look:
     key = state_key(prepared.judged.on_disk)
     known = known_values(prepared.spec.env, ())
     redactor = Redactor(mode=prepared.policy.audit.arguments, known=known, key=key)
-    entry = start_entry(
-        prepared.plan,
-        policy_file=prepared.judged.file.path,
-        policy_sha256=prepared.policy_sha256,
-        blot=redactor.text,
-    )
-    start = msgspec.structs.replace(entry, reason="started to be looked at, without a client")
+
+    def start(ready: Ready | None) -> Entry:
+        entry = start_entry(
+            prepared.plan,
+            network=network_detail(prepared, ready),
+            policy_file=prepared.judged.file.path,
+            policy_sha256=prepared.policy_sha256,
+            blot=redactor.text,
+        )
+        return msgspec.structs.replace(entry, reason="started to be looked at, without a client")
+
     with begin_chain(prepared.audit) as write:
         return _look(prepared, peer, watch, start, write)
 
@@ -111,15 +118,18 @@ def _unrecorded(prepared: Prepared, peer: Peer, watch: Watch | None) -> Look:
 
 
 def _look(
-    prepared: Prepared, peer: Peer, watch: Watch | None, start: Entry | None, write: Write
+    prepared: Prepared, peer: Peer, watch: Watch | None, start: Start | None, write: Write
 ) -> Look:
     session, catalogue = _session(prepared)
+    gate = open_gate(prepared)
     jail = launch(prepared.plan)
-    server, ending, is_begun = JailedServer(jail), Ending(Cause.SIGNAL, "killed"), False
+    server, ending, is_begun = JailedServer(jail, None), Ending(Cause.SIGNAL, "killed"), False
+    tried: list[NetTried] = []
     try:
+        ready = None if gate is None else serve(gate, jail)
         jail.verify()
         if start is not None:
-            write([start])
+            write([start(ready)])
             is_begun = True
         jail.go()
         talk = Talk(session, server, write)
@@ -133,9 +143,12 @@ def _look(
         raise
     finally:
         jail.close()
+        if gate is not None:
+            gate.close()
+            tried = Reports(gate.reports).rest()
         if is_begun:
             entry = end_entry(prepared.plan, session.tally, ending, confined=server.confined)
-            write([entry])
+            write([*(event.entry for event in tried), entry])
     if talk.fault:
         raise JailBuildError(f"the server was stopped: {talk.fault}")
     return Look(
@@ -143,7 +156,7 @@ def _look(
         is_open=kinds is not None,
         broken=_of(kinds, Listed.BROKEN),
         absent=_of(kinds, Listed.ABSENT),
-        notes=talk.notes,
+        notes=(*talk.notes, *(event.refused for event in tried if event.refused)),
         said=talk.said,
         ended=ended,
     )
@@ -160,6 +173,7 @@ def _list_all(peer: Peer, talk: Talk) -> Kinds | None:
 
 
 Kinds = dict[ItemKind, Listed]
+Start = Callable[[Ready | None], Entry]
 
 
 def _of(kinds: Kinds | None, how: Listed) -> tuple[ItemKind, ...]:

@@ -96,7 +96,12 @@ class Jail:
         return self._init[0]
 
     def verify(self) -> None:
-        """Wait until the jail is built and look at it from outside; JailBuildError ends it."""
+        """Wait until the jail is built and look at it from outside; JailBuildError ends it.
+
+        A second time does nothing.
+        """
+        if self._verified:
+            return
         with self._closed_by_failure():
             self._wait_for_setup()
             check_namespaces(self.init_pid, host_network=self.plan.host_network)
@@ -111,8 +116,7 @@ class Jail:
 
         NotHeldError when the kernel does not hold what is about to become the server.
         """
-        if not self._verified:
-            self.verify()
+        self.verify()
         with self._closed_by_failure():
             os.write(self._block, b"g")
             self._hear_the_starter()
