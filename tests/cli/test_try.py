@@ -58,7 +58,7 @@ def test_all_that_a_server_would_tell_a_model_is_shown(home: Home) -> None:
     ):
         assert part in said.stdout
     assert "    | Say it and it comes back." in said.stdout
-    assert "what it tried is not shown yet" in said.stdout
+    assert "What it tried on the network (there is none here)\n  nothing" in said.stdout
 
 
 def test_nothing_of_the_user_is_in_its_reach(home: Home) -> None:
@@ -68,6 +68,25 @@ def test_nothing_of_the_user_is_in_its_reach(home: Home) -> None:
     )
     found = seen(home, text)
     assert found["stderr"] == ["[False, ['server.py'], False, 1]"]
+
+
+def test_what_it_tried_on_the_network_is_shown(home: Home) -> None:
+    text = """
+import socket
+for place in (("evil.example", 443), ("192.0.2.7", 80), ("127.0.0.1", 9)):
+    try:
+        socket.create_connection(place, 2)
+    except OSError:
+        pass
+"""
+    found = {(each["what"], each["where"]) for each in seen(home, text)["network"]}
+    assert found >= {
+        ("lookup", "evil.example"),
+        ("connect", "192.0.2.7:80"),
+        ("connect", "127.0.0.1:9"),
+    }
+    page = tried(home, *server(home, text)).stdout
+    assert page.count("  lookup evil.example\n") == 1
 
 
 def test_what_it_wrote_and_what_it_runs_is_shown(home: Home) -> None:

@@ -108,8 +108,14 @@ def _for_people(prepared: Prepared, seen: Look, left: Traces | None, *, full: bo
         heading("What it did that no server should")
         print_lines(Line("|", note) for note in seen.notes)
     _print_traces(left)
-    heading("The network")
-    folded("there is none in this jail; what it tried is not shown yet")
+    heading("What it tried on the network (there is none here)")
+    tried = list(dict.fromkeys((entry.method, entry.name) for entry in seen.tried))
+    for what, where in tried[:SHOWN]:
+        bullet(f"{what} {named(where)}")
+    if len(tried) > SHOWN:
+        folded(f"and {len(tried) - SHOWN:,} more")
+    if not tried:
+        folded("nothing")
     heading("The end of its error stream")
     print_lines(Line("|", line) for line in seen.said or ("(nothing)",))
     heading("What now")
@@ -146,6 +152,9 @@ def _as_json(prepared: Prepared, seen: Look, left: Traces | None) -> str:
             for key, pins in seen.seen.items.items()
         },
         "notes": list(seen.notes),
+        "network": [
+            {"what": entry.method, "where": entry.name, "why": entry.reason} for entry in seen.tried
+        ],
         "files": None
         if left is None
         else [{"path": t.path, "kind": t.kind, "size": t.size} for t in left.files],

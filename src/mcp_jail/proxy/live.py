@@ -7,7 +7,8 @@ approved by a look.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
@@ -15,14 +16,12 @@ from msgspec import Raw
 
 from mcp_jail.core.audit import Entry
 from mcp_jail.core.catalogue import Catalogue
-from mcp_jail.core.events import NetTried
 from mcp_jail.core.lock import ItemKind, Lock
 from mcp_jail.core.policy import LockPolicy
 from mcp_jail.core.redact import Redactor, known_values
 from mcp_jail.core.review import both
 from mcp_jail.core.session import Session
 from mcp_jail.errors import ExitCode, JailBuildError, JailError
-from mcp_jail.gate.process import Ready
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, start_entry
 from mcp_jail.proxy.gating import Reports, network_detail, open_gate, serve
@@ -54,7 +53,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     """What was seen of a server.
 
     `broken` are the kinds it did not list to their end, `absent` those it has no method for.
-    `notes` tell what it did that no server should, `said` its error stream's last lines.
+    `notes` tell what it did that no server should, `tried` what it tried on the network, `said`
+    its error stream's last lines.
     """
 
     seen: Lock
@@ -62,6 +62,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     broken: tuple[ItemKind, ...] = ()
     absent: tuple[ItemKind, ...] = ()
     notes: tuple[str, ...] = ()
+    tried: tuple[Entry, ...] = ()
     said: tuple[str, ...] = ()
     ended: str = ""  # how it ended by itself before we had done
 
@@ -95,60 +96,40 @@ def look(
 
 def _recorded(prepared: Prepared, peer: Peer, watch: Watch | None) -> Look:
     """A look with its entries in the policy's audit, as those of any run."""
-    key = state_key(prepared.judged.on_disk)
-    known = known_values(prepared.spec.env, ())
-    redactor = Redactor(mode=prepared.policy.audit.arguments, known=known, key=key)
-
-    def start(ready: Ready | None) -> Entry:
-        entry = start_entry(
-            prepared.plan,
-            network=network_detail(prepared, ready),
-            policy_file=prepared.judged.file.path,
-            policy_sha256=prepared.policy_sha256,
-            blot=redactor.text,
-        )
-        return msgspec.structs.replace(entry, reason="started to be looked at, without a client")
-
     with begin_chain(prepared.audit) as write:
-        return _look(prepared, peer, watch, start, write)
+        return _look(prepared, peer, watch, write)
 
 
 def _unrecorded(prepared: Prepared, peer: Peer, watch: Watch | None) -> Look:
-    return _look(prepared, peer, watch, None, _nowhere)
+    return _look(prepared, peer, watch, None)
 
 
-def _look(
-    prepared: Prepared, peer: Peer, watch: Watch | None, start: Start | None, write: Write
-) -> Look:
+def _look(prepared: Prepared, peer: Peer, watch: Watch | None, audit: Write | None) -> Look:
+    write = audit or _nowhere
     session, catalogue = _session(prepared)
-    gate = open_gate(prepared)
-    jail = launch(prepared.plan)
-    server, ending, is_begun = JailedServer(jail, None), Ending(Cause.SIGNAL, "killed"), False
-    tried: list[NetTried] = []
+    run: _Run | None = None
+    ending = Ending(Cause.SIGNAL, "killed")
     try:
-        ready = None if gate is None else serve(gate, jail)
-        jail.verify()
-        if start is not None:
-            write([start(ready)])
-            is_begun = True
-        jail.go()
-        talk = Talk(session, server, write)
-        kinds = _list_all(peer, talk)
-        if watch is not None:
-            watch(jail, talk)
-        ended = talk.ended
-        ending = _ending(jail, server, talk)
+        with _built(prepared) as built:
+            if audit is not None:
+                audit([_start_entry(prepared, built.network)])
+            run = built
+            run.jail.go()
+            talk = Talk(session, run.server, write)
+            kinds = _list_all(peer, talk)
+            if watch is not None:
+                watch(run.jail, talk)
+            ended = talk.ended
+            ending = _ending(run.jail, run.server, talk)
     except JailBuildError as error:
         ending = Ending(Cause.NOT_CONFINED, "never started", error.message)
         raise
     finally:
-        jail.close()
-        if gate is not None:
-            gate.close()
-            tried = Reports(gate.reports).rest()
-        if is_begun:
-            entry = end_entry(prepared.plan, session.tally, ending, confined=server.confined)
-            write([*(event.entry for event in tried), entry])
+        if run is not None:
+            left = [] if run.reports is None else run.reports.rest()
+            confined = run.server.confined
+            entry = end_entry(prepared.plan, session.tally, ending, confined=confined)
+            write([*(event.entry for event in left), entry])
     if talk.fault:
         raise JailBuildError(f"the server was stopped: {talk.fault}")
     return Look(
@@ -156,10 +137,53 @@ def _look(
         is_open=kinds is not None,
         broken=_of(kinds, Listed.BROKEN),
         absent=_of(kinds, Listed.ABSENT),
-        notes=(*talk.notes, *(event.refused for event in tried if event.refused)),
+        notes=talk.notes,
+        tried=talk.tried,
         said=talk.said,
         ended=ended,
     )
+
+
+class _Run(msgspec.Struct):
+    """A jail that is ready to go, with its gate's reports and what the audit says of it."""
+
+    jail: Jail
+    server: JailedServer
+    reports: Reports | None
+    network: dict[str, Any]
+
+
+@contextmanager
+def _built(prepared: Prepared) -> Iterator[_Run]:
+    """A jail with its gate, looked at from outside; both are closed in any case."""
+    gate = open_gate(prepared)
+    try:
+        jail = launch(prepared.plan)
+        try:
+            ready = None if gate is None else serve(gate, jail)
+            jail.verify()
+            reports = None if gate is None else Reports(gate.reports)
+            network = network_detail(prepared, ready)
+            yield _Run(jail, JailedServer(jail, reports), reports, network)
+        finally:
+            jail.close()
+    finally:
+        if gate is not None:
+            gate.close()
+
+
+def _start_entry(prepared: Prepared, network: dict[str, Any]) -> Entry:
+    key = state_key(prepared.judged.on_disk)
+    known = known_values(prepared.spec.env, ())
+    redactor = Redactor(mode=prepared.policy.audit.arguments, known=known, key=key)
+    entry = start_entry(
+        prepared.plan,
+        network=network,
+        policy_file=prepared.judged.file.path,
+        policy_sha256=prepared.policy_sha256,
+        blot=redactor.text,
+    )
+    return msgspec.structs.replace(entry, reason="started to be looked at, without a client")
 
 
 def _list_all(peer: Peer, talk: Talk) -> Kinds | None:
@@ -173,7 +197,6 @@ def _list_all(peer: Peer, talk: Talk) -> Kinds | None:
 
 
 Kinds = dict[ItemKind, Listed]
-Start = Callable[[Ready | None], Entry]
 
 
 def _of(kinds: Kinds | None, how: Listed) -> tuple[ItemKind, ...]:
@@ -225,6 +248,7 @@ def _together(one: Look, other: Look) -> Look:
         broken=tuple(kind for kind in ItemKind if kind in one.broken or kind in other.broken),
         absent=tuple(kind for kind in ItemKind if kind in one.absent and kind in other.absent),
         notes=one.notes + other.notes,
+        tried=one.tried + other.tried,
         said=other.said,
         ended=one.ended or other.ended,
     )

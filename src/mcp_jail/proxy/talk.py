@@ -16,20 +16,22 @@ from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.events import (
     Effect,
     FromClient,
-    FromServer,
-    Oversize,
     Record,
     ServerGone,
     ToClient,
     ToServer,
 )
 from mcp_jail.core.session import Session
-from mcp_jail.proxy.lines import CHUNK, HIGH_WATER, LineReader, LineWriter, TooLong
+from mcp_jail.proxy import arrivals
+from mcp_jail.proxy.lines import CHUNK, HIGH_WATER, LineReader, LineWriter
 from mcp_jail.proxy.server import JailedServer
 from mcp_jail.proxy.stderr import LINE_LIMIT, clean
 
 # Lines of the server's error stream, and notes on what it did, that are kept.
 KEPT: Final = 20
+
+# Attempts on the network that are kept; the gate counts repetitions itself.
+TRIED_KEPT: Final = 100
 
 # Where entries of the conversation go.
 Write = Callable[[list[Entry]], None]
@@ -52,6 +54,7 @@ class Talk:
         self._has_spoken = False
         self._errors = b""
         self._notes: deque[str] = deque(maxlen=KEPT)
+        self._tried: deque[Entry] = deque(maxlen=TRIED_KEPT)
         self.fault = ""
         self.ended = ""  # how the server ended, in words
         for fd in (server.stdin, server.stdout, server.stderr):
@@ -61,6 +64,11 @@ class Talk:
     def notes(self) -> tuple[str, ...]:
         """What the server did that no server should, the last of it."""
         return tuple(self._notes)
+
+    @property
+    def tried(self) -> tuple[Entry, ...]:
+        """What it tried on the network, the last of it."""
+        return tuple(self._tried)
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -103,6 +111,8 @@ class Talk:
         poll = select.poll()
         for fd in (self._server.stdout, self._server.stderr, self._server.pidfd):
             poll.register(fd, select.POLLIN)
+        if self._server.net is not None and not self._server.net.at_end:
+            poll.register(self._server.net.fd, select.POLLIN)
         if self._to_server.pending:
             poll.register(self._server.stdin, select.POLLOUT)
         ready = dict(poll.poll(seconds * 1000))
@@ -110,6 +120,9 @@ class Talk:
             self._read_errors()
         if self._server.stdout in ready:
             self._read_lines()
+        net = self._server.net
+        if net is not None and net.fd in ready:
+            self._perform(arrivals.from_network(self._session, net.read()))
         if self._server.pidfd in ready:
             self._end()
 
@@ -120,12 +133,7 @@ class Talk:
             self.fault = self._server.fault() or ""
         if self.fault:
             return
-        for line in lines:
-            if isinstance(line, TooLong):
-                event = Oversize(line.size, line.edges, from_client=False)
-                self._perform(self._session.handle(event))
-            else:
-                self._perform(self._session.handle(FromServer(line)))
+        self._perform(arrivals.from_server(self._session, lines))
 
     def _read_errors(self) -> bool:
         try:
@@ -146,10 +154,11 @@ class Talk:
 
     def _perform(self, effects: list[Effect]) -> None:
         entries = [effect.entry for effect in effects if isinstance(effect, Record)]
-        odd = [entry for entry in entries if entry.kind is not Kind.LOCK]
-        if odd:
-            self._write(odd)
-            self._notes += [_note(entry) for entry in odd]
+        told = [entry for entry in entries if entry.kind is not Kind.LOCK]
+        if told:
+            self._write(told)
+        self._tried += [entry for entry in told if entry.kind is Kind.NET]
+        self._notes += [_note(entry) for entry in told if entry.kind is not Kind.NET]
         for effect in effects:
             match effect:
                 case ToServer(line, is_reply):
