@@ -126,8 +126,8 @@ def test_a_policy_without_a_command_can_be_shown(home: Home) -> None:
 def test_what_is_not_there_yet_is_told_by_its_values(home: Home) -> None:
     page = said(home, "show", "fs")
     missing = " ".join(page.partition("Values not there yet")[2].split())
-    assert "network.mode: allowlist, host;" in missing
-    assert "network.mode: none" not in missing
+    assert "sandbox: landlock, container, none;" in missing
+    assert "sandbox: auto" not in missing
     assert "defaults of filesystem.autorun, ask hold nothing yet" in missing
 
 
