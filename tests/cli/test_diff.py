@@ -115,6 +115,20 @@ def test_what_was_not_asked_for_is_a_drift_all_the_same(approved: Listing) -> No
     assert "tool/echo" not in said.stdout
 
 
+@pytest.mark.parametrize("words", [["send", "--live"], ["--live", "send"], ["tool/send", "--live"]])
+def test_items_may_stand_before_and_behind_options(approved: Listing, words: list[str]) -> None:
+    approved.says(tools=[tool("echo", "Evil."), tool("send", "Evil too.")])
+    assert drifts(approved, *words) == [("tool/send", "changed")]
+    assert "mcp-jail approve fs tool/send\n" in approved.done("diff", "fs", *words).stdout
+
+
+@pytest.mark.parametrize("name", ["$(touch x)", "`id`", "a; b", "a|b", "*", "~", "a b", "é"])
+def test_no_name_of_a_server_stands_in_a_command_to_copy(listing: Listing, name: str) -> None:
+    listing.says(tools=[tool(name)])
+    page = listing.done("diff", "fs", name, "--live", *listing.command).stdout
+    assert page.endswith("\n  mcp-jail approve fs ITEM...\n")
+
+
 def test_a_tool_that_is_gone_is_a_drift_for_a_live_look(approved: Listing) -> None:
     approved.says(tools=[tool("echo", "Give it back.")])
     said = approved.done("diff", "fs", "--live", "--exit-code")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from typing import Any
 
@@ -29,6 +30,9 @@ TAKES_COMMAND = True
 USAGE = "mcp-jail diff [OPTIONS] NAME|--policy FILE [ITEM...] [-- COMMAND...]"
 
 _MILLISECONDS = 1_000
+
+# What no shell reads as anything but a word; a server chooses the names of its items.
+_WORD = re.compile(r"[\w./:@-]+", re.ASCII)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -134,12 +138,19 @@ def _print_next(comparison: Comparison) -> None:
         heading("What now")
         folded(f"if it is right, renew the file: mcp-jail approve {called} --write-file")
     elif comparison.shown.drifts:
-        items = "".join(f" {each.key}" for each in comparison.shown.drifts)
-        which = items if comparison.shown.is_named and items.isprintable() else ""
         heading(f"What is shown: {short_digest(comparison.shown)}")
-        folded(f"mcp-jail approve {called}{which}")
+        folded(f"mcp-jail approve {called}{_items(comparison)}")
     elif comparison.look is None:
         folded(f"to see what the server says now: mcp-jail diff {called} --live")
+
+
+def _items(comparison: Comparison) -> str:
+    """The items that were asked for, as words of a command that a person may copy."""
+    if not comparison.shown.is_named:
+        return ""
+    keys = dict.fromkeys(each.key for each in comparison.shown.drifts)
+    plain = all(_WORD.fullmatch(key) for key in keys)
+    return "".join(f" {key}" for key in keys) if plain else " ITEM..."
 
 
 def _as_json(comparison: Comparison) -> str:
