@@ -114,7 +114,7 @@ def test_every_call_is_in_the_audit_with_verdict_and_rule(home: Home) -> None:
         ("end", None, None, None),
     ]
     assert entries[1]["where"] == "~/.config/mcp-jail/policies/fs.yaml:8:5"
-    assert entries[0]["detail"]["network"] == "none"
+    assert entries[0]["detail"]["network"]["mode"] == "none"
     assert entries[-1]["detail"]["calls"] == 3
 
 

@@ -158,11 +158,16 @@ def _evidence(ground: Ground, talk: _Talk, *, process_lives_on: bool) -> Evidenc
 
 
 def _told(result: dict[str, Any]) -> dict[str, str]:
-    """What the system said to the server's attempts, as it tells it in its last text."""
-    try:
-        return msgspec.json.decode(result["content"][-1]["text"], type=dict[str, str])
-    except (LookupError, TypeError, msgspec.DecodeError):
-        return {}
+    """What the system said to the server's attempts, as it tells it in its last text.
+
+    Behind that may stand a text of ours, about what was refused.
+    """
+    for item in reversed(result.get("content", [])):
+        try:
+            return msgspec.json.decode(item["text"], type=dict[str, str])
+        except (LookupError, TypeError, msgspec.DecodeError):
+            continue
+    return {}
 
 
 def _refused(audit: str) -> dict[str, str]:
