@@ -138,6 +138,7 @@ def test_questions_that_a_client_would_choke_on_are_an_error_for_their_call() ->
     asked = {"a": {"method": "sampling/createMessage", "params": prompt}}
     play.answers({"resultType": "input_required", "inputRequests": asked})
     assert (play.reply["id"], play.reply["error"]["code"]) == (0, mcp.TOO_LARGE)
+    assert play.talk._state.rounds._waiting == {}, "nobody can answer them"
 
 
 def test_a_question_that_a_client_would_choke_on_is_refused() -> None:
@@ -149,6 +150,15 @@ def test_a_question_that_a_client_would_choke_on_is_refused() -> None:
     assert play.server_got[-1]["error"]["code"] == mcp.TOO_LARGE
     assert len(play.client_got) == before
     assert play.talk._state.asked.take("ours-2") is None
+
+
+@both_eras
+def test_an_error_that_a_client_would_choke_on_is_one_of_ours(era: str) -> None:
+    play = Play(era)
+    play.calls("t", 0)
+    assert kinds(play.fails(-5, "no", data="x" * CLIENT_LIMIT)) == ["ToClient", "Record"]
+    assert (play.reply["id"], play.reply["error"]["code"]) == (0, mcp.TOO_LARGE)
+    assert len(play.talk._state.in_flight) == 0
 
 
 def test_news_that_a_client_would_choke_on_is_dropped() -> None:

@@ -30,6 +30,7 @@ FINE: Final[list[tuple[str, dict[str, Any], Subject]]] = [
     ("resources/read", {"uri": "x://a", "_meta": {}}, Subject("x://a", {}, is_uri=True)),
     ("resources/subscribe", {"uri": "x://a"}, Subject("x://a", {}, is_uri=True)),
     ("completion/complete", {"ref": REF}, Subject("p", {})),
+    ("completion/complete", {"ref": REF | {"title": "P"}}, Subject("p", {})),
     (
         "completion/complete",
         {"ref": {"type": "ref/resource", "uri": "x://{a}"}, "argument": {"name": "a"}},

@@ -104,6 +104,7 @@ def test_the_policys_roots_are_told_to_a_task_once() -> None:
     assert sent[0]["params"]["taskId"] == "t1"
     assert sent[0]["params"]["_meta"][mcp.VERSION_KEY] == "2026-07-28"
     assert play.answers({}, sent[0]["id"]) == [], "nobody waits for it"
+    assert len(play.talk._state.in_flight) == 0
     asking(play, {"r": {"method": "roots/list"}})
     assert len([each for each in play.server_got if each.get("method") == "tasks/update"]) == 1
     assert len(play.client_got) == before + 2

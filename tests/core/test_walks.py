@@ -113,6 +113,7 @@ def test_all_pages_are_walked_before_the_call_is_judged(era: str) -> None:
     for cursor in ("", "2", "3"):
         play.answers({"tools": [tool(f"other {cursor}")], "nextCursor": cursor})
         cursors.append(play.asked["params"]["cursor"])
+        assert play.asked["params"].get("_meta", {}) == play.meta
         assert sent_calls(play) == []
     play.answers({"tools": [tool()]})
     assert cursors == [None, "", "2", "3"]
@@ -241,6 +242,12 @@ def test_a_step_follows_while_there_is_a_new_cursor() -> None:
     assert next_step(second, {"nextCursor": "d"}) == Step({"cursor": "d"}, 2)
     assert next_step(Step({}, PAGES_LIMIT - 2), {"nextCursor": "c"}) is not None
     assert next_step(Step({}, PAGES_LIMIT - 1), {"nextCursor": "c"}) is None
+
+
+def test_a_client_that_does_not_say_who_it_is_is_not_named_by_us() -> None:
+    meta = {mcp.VERSION_KEY: "2026-07-28", "progressToken": 1}
+    step = first_step(Request(1, "tools/call", {"name": "t", "_meta": meta}))
+    assert step.params == {"_meta": {mcp.VERSION_KEY: "2026-07-28"}}
 
 
 def test_walks_of_two_kinds_are_apart() -> None:

@@ -43,6 +43,15 @@ def test_a_held_call_that_is_cancelled_never_reaches_the_server() -> None:
     assert kinds(play.says("notifications/cancelled", requestId="1")) == []
 
 
+def test_while_one_call_is_held_another_can_be_cancelled() -> None:
+    play = locked()
+    play.says("ping", "p")
+    ping = play.asked["id"]
+    play.calls("t", 1)
+    play.says("notifications/cancelled", requestId="p")
+    assert play.server_got[-1]["params"] == {"requestId": ping}
+
+
 def test_the_listing_goes_on_when_all_that_waited_was_cancelled() -> None:
     play = locked()
     play.calls("t", 1)
