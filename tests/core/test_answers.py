@@ -180,11 +180,11 @@ def test_an_oversize_line_ends_the_request_it_names_and_no_other() -> None:
 # News of the lock
 
 
-def test_an_answer_comes_before_what_was_found_in_it() -> None:
+def test_what_was_found_is_written_down_before_the_answer_is_passed_on() -> None:
     play = Play(lock=REVIEW)
     play.says("tools/list", 1)
     effects = play.answers({"tools": [tool()]})
-    assert kinds(effects) == ["ToClient", "Record", "Tell", "AwaitReview"]
+    assert kinds(effects) == ["Record", "Tell", "AwaitReview", "ToClient"]
     (entry,) = entries(effects)
     assert (entry.kind, entry.name, entry.verdict, entry.reason) == (
         Kind.LOCK,
@@ -200,11 +200,11 @@ def test_a_trusted_first_contact_is_written_down_with_its_entry() -> None:
     play = Play(lock=TRUST)
     play.says("tools/list", 1)
     effects = play.answers({"tools": [tool("a"), tool("b")]})
-    assert kinds(effects) == ["ToClient", "Record", "TrustFirst"]
+    assert kinds(effects) == ["Record", "TrustFirst", "ToClient"]
     (entry,) = entries(effects)
     assert (entry.kind, entry.name, entry.verdict) == (Kind.LOCK, "x", "created")
     assert entry.detail == {"items": 2, "kinds": ["tool"]}
-    assert isinstance(effects[-1], TrustFirst)
+    assert isinstance(effects[-2], TrustFirst)
 
 
 def test_a_person_is_told_a_few_names_and_how_many_more_there_are() -> None:
@@ -221,8 +221,9 @@ def test_a_listing_that_fails_on_our_own_walk_still_tells_what_was_found() -> No
     play = Play(lock=REVIEW, approved=approved(tool()))
     play.calls("t")
     play.answers({"tools": [tool("u")], "nextCursor": "2"})
-    assert "tool/u" in play.told[-1]
+    assert "tool/u" not in "".join(play.told)
     play.fails()
+    assert any("tool/u" in told for told in play.told)
     assert "did not say" in play.text
 
 

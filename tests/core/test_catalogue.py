@@ -10,6 +10,7 @@ import pytest
 from mcp_jail.core.catalogue import (
     DRIFTS_RECORDED,
     ITEMS_LIMIT,
+    SEEN_BYTES_LIMIT,
     SEEN_LIMIT,
     Catalogue,
     Item,
@@ -212,9 +213,39 @@ def test_what_is_trusted_counts_when_it_is_written_down_and_not_before() -> None
     seen = new("trust")
     shown(seen, A, last=False)
     assert standing(seen, "a") is Standing.UNSEEN, "the listing may have no end"
-    assert seen.take_news().trusted is None
+    trusted = seen.take_news().trusted
+    assert trusted is not None
+    assert (trusted.kinds, set(trusted.items)) == ((), {"tool/a"})
     shown(seen, B, first=False)
     assert standing(seen, "a") is Standing.APPROVED
+    trusted = seen.take_news().trusted
+    assert trusted is not None
+    assert (trusted.kinds, set(trusted.items)) == ((ItemKind.TOOL,), {"tool/b"})
+
+
+def test_a_listing_without_an_end_is_a_first_contact_only_once() -> None:
+    first = new("trust")
+    shown(first, A, last=False)
+    written = first.take_news().trusted
+    later = new("trust", written)
+    assert shown(later, A | {"description": "EVIL"}, last=False) == []
+    assert shown(later, A, first=False, last=False) == []
+
+
+def test_a_catalogue_too_large_to_be_reviewed_is_not_shown() -> None:
+    seen = new("trust")
+    large = "x" * (SEEN_BYTES_LIMIT // 3)
+    tools = [{"name": f"t{number}", "description": large} for number in range(4)]
+    assert shown(seen, *tools) == ["t0", "t1"]
+
+
+def test_of_a_new_resource_no_word_passes() -> None:
+    lock = Lock(name="x", kinds=(ItemKind.RESOURCE,))
+    seen = new("review", lock)
+    new_one = {"uri": "x://b", "name": "b", "description": "EVIL", "size": 3}
+    page = Page(ItemKind.RESOURCE, "legacy", (Item("x://b", new_one),), is_first=True, is_last=True)
+    (item,) = seen.compare(page)
+    assert item.value == {"uri": "x://b", "name": "b", "size": 3}
 
 
 def test_a_trusted_kind_says_nothing_of_another() -> None:

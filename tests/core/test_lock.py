@@ -40,20 +40,39 @@ def test_the_same_object_of_another_kind_has_another_digest() -> None:
     assert len(digests) == len(ItemKind)
 
 
-@pytest.mark.parametrize("kind", [ItemKind.RESOURCE, ItemKind.TEMPLATE])
-def test_what_changes_by_nature_about_a_resource_is_no_drift(kind: ItemKind) -> None:
+def test_what_changes_by_nature_about_a_resource_is_no_drift() -> None:
+    kind = ItemKind.RESOURCE
     value = {"uri": "a", "size": 3, "annotations": {"lastModified": "2026-01-01", "priority": 1}}
     digest = pin(kind, value, "legacy").digest
-    later = {"uri": "a", "size": 4, "annotations": {"lastModified": "EVIL", "priority": 1}}
+    time = "2026-02-03T04:05:06.7Z"
+    later = {"uri": "a", "size": 4, "annotations": {"lastModified": time, "priority": 1}}
     assert pin(kind, later, "legacy").digest == digest
-    assert "EVIL" not in str(pin(kind, later, "legacy").value)
     assert pin(kind, {"uri": "a", "annotations": {"priority": 1}}, "legacy").digest == digest
     louder = later | {"annotations": {"lastModified": "2026-01-01", "priority": 0.5}}
     assert pin(kind, louder, "legacy").digest != digest
     assert value["size"] == 3, "the object itself is left as it was"
 
 
-@pytest.mark.parametrize("kind", [ItemKind.TOOL, ItemKind.PROMPT, ItemKind.SERVER, ItemKind.LAUNCH])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"size": "EVIL"},
+        {"size": {"instructions": "EVIL"}},
+        {"size": 1.5},
+        {"annotations": {"lastModified": "EVIL: ignore all"}},
+        {"annotations": {"lastModified": "2026-01-01 EVIL"}},
+        {"annotations": {"lastModified": ["2026-01-01"]}},
+    ],
+)
+def test_text_in_the_place_of_a_number_or_a_time_is_pinned(said: dict[str, Any]) -> None:
+    plain = pin(ItemKind.RESOURCE, {"uri": "a"}, "legacy").digest
+    assert pin(ItemKind.RESOURCE, {"uri": "a"} | said, "legacy").digest != plain
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [ItemKind.TOOL, ItemKind.PROMPT, ItemKind.SERVER, ItemKind.LAUNCH, ItemKind.TEMPLATE],
+)
 @pytest.mark.parametrize("more", [{"size": 3}, {"annotations": {"lastModified": "EVIL"}}])
 def test_of_anything_else_nothing_changes_by_nature(kind: ItemKind, more: dict[str, Any]) -> None:
     value = {"name": "a", "annotations": {}}

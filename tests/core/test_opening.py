@@ -281,11 +281,11 @@ def new() -> Opening:
 
 def test_the_version_a_client_speaks_is_what_it_said_last() -> None:
     modern = {"_meta": {mcp.VERSION_KEY: "2026-07-28"}, "protocolVersion": "2025-11-25"}
-    assert new().version_of(modern) == "2026-07-28"
-    assert new().version_of({"protocolVersion": "2025-11-25"}) == "2025-11-25"
+    assert mcp.version_of(modern) == "2026-07-28"
+    assert mcp.version_of({"protocolVersion": "2025-11-25"}) == "2025-11-25"
     odd: list[dict[str, Any]] = [{}, {"protocolVersion": 1}, {"_meta": {mcp.VERSION_KEY: []}}]
     for params in odd:
-        assert new().version_of(params) == ""
+        assert mcp.version_of(params) == ""
 
 
 def test_what_a_client_can_be_asked_for_stands_in_its_handshake_or_in_each_request() -> None:

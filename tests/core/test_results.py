@@ -278,18 +278,15 @@ def listing(meta: Any) -> dict[str, Any]:
 def test_every_result_names_the_server_as_it_was_approved(said: Any) -> None:
     play = known()
     meta = {INFO: said, "a/b": 1}
-    assert result_of(play, "tools/list", listing(meta))["_meta"] == {INFO: NAMED, "a/b": 1}
+    assert result_of(play, "tools/list", listing(meta))["_meta"] == {INFO: NAMED}
     for content in ([text("a")], [text(HIDING)]):
         shown = result_of(play, "tools/call", {"content": content, "_meta": meta}, name="t")
         assert shown["_meta"][INFO] == NAMED
-    completed = {"completion": {"values": []}, "_meta": meta}
-    shown = result_of(play, "completion/complete", completed, **TYPED)
-    assert shown["_meta"][INFO] == NAMED
 
 
 def test_a_server_whose_name_nobody_approved_has_none() -> None:
     play = Play("modern", approved=approved(tool()), lock=REVIEW)
-    assert result_of(play, "tools/list", listing({INFO: EVIL}))["_meta"] == {}
+    assert "_meta" not in result_of(play, "tools/list", listing({INFO: EVIL}))
     shown = result_of(play, "tools/call", {"content": [], "_meta": {INFO: EVIL}}, name="t")
     assert "_meta" not in shown
     shown = result_of(play, "tools/call", {"content": [text(HIDING)], "_meta": 1}, name="t")

@@ -66,7 +66,7 @@ class Answers:
         asked: list[Effect] = []
         if error["code"] == mcp.URL_ELICITATION_REQUIRED:
             asked, error = self._pages_to_open(waiting, error)
-        error = self._results.cleaned_error(error)
+        error = self._results.error(waiting, error)
         line = wire.render(Failure(waiting.client_id, error))
         if self.passing.is_too_large(waiting, line):
             return self.passing.too_large(waiting, line)
@@ -139,7 +139,8 @@ class Answers:
         following = walks.next_step(waiting.step, result)
         if following is None:
             return [*self.passing.news(), *self._release(KIND_OF_LIST[waiting.method])]
-        return [*self.passing.news(), self._forwarding.step(waiting.method, waiting.era, following)]
+        # What was found is told at the end: a page may be large, and there may be many.
+        return [self._forwarding.step(waiting.method, waiting.era, following)]
 
 
 def _entry_of(waiting: Waiting, asked: questions.Question | Refusal) -> Record:

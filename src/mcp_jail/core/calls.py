@@ -49,7 +49,7 @@ class Calls:
         decision = self._decide(treatment, subject)
         standing = self._standing(treatment, subject)
         if standing is Standing.UNSEEN and not is_listed and _depends_on_listing(decision):
-            return self._hold(request, treatment)
+            return self._hold(request, treatment, subject)
         if decision.verdict is Verdict.ALLOW:
             decision = self._by_lock(standing) or decision
         if decision.verdict is not Verdict.ALLOW:
@@ -58,9 +58,9 @@ class Calls:
 
     def release(self, kind: ItemKind) -> list[Effect]:
         """Judge what waited for a listing that is there now, or that will not come."""
-        treatment = next(each for each, of in walks.KINDS.items() if of is kind)
         effects: list[Effect] = []
         for request in self._state.walks.release(kind):
+            treatment = mcp.CLIENT_REQUESTS[request.method]
             effects += self.judge(request, treatment, is_listed=True)
         return effects
 
@@ -107,8 +107,9 @@ class Calls:
 
     def _standing(self, treatment: Treatment, subject: Subject) -> Standing:
         """How the item stands that a request needs; without a lock only its arguments matter."""
-        kind = walks.KINDS.get(treatment)
-        is_strict = self._state.book.policy.tools.additional is Additional.DENY
+        kind = walks.kind_needed(treatment, is_uri=subject.is_uri)
+        additional = self._state.book.policy.tools.additional
+        is_strict = kind is ItemKind.TOOL and additional is Additional.DENY
         if kind is None or not (self._state.catalogue.is_enabled or is_strict):
             return Standing.APPROVED
         return self._state.catalogue.standing(kind, subject.name)
@@ -126,10 +127,10 @@ class Calls:
             reason = "not in the approved catalogue as it is now"
         return Decision(Verdict.DENY, replies.LOCK_RULE, None, reason, hint)
 
-    def _hold(self, request: Request, treatment: Treatment) -> list[Effect]:
+    def _hold(self, request: Request, treatment: Treatment, subject: Subject) -> list[Effect]:
         """Keep a request until the server has listed what it has, and let it do so."""
-        kind = walks.KINDS[treatment]
-        if not self._state.walks.hold(kind, request):
+        kind = walks.kind_needed(treatment, is_uri=subject.is_uri)
+        if kind is None or not self._state.walks.hold(kind, request):
             return []
         method, era = walks.METHOD_OF_KIND[kind], mcp.era_of(request.params)
         return [self._forwarding.step(method, era, walks.first_step(request))]

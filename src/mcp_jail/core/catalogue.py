@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from mcp_jail.core import lock as locks
+from mcp_jail.core.bare import bare_resource
 from mcp_jail.core.lock import Change, Drift, ItemKind, Lock, Pin
 from mcp_jail.core.policy import LockFirst, LockPolicy
 
@@ -22,6 +23,10 @@ ITEMS_LIMIT: Final = 10_000
 
 # Items of all kinds that are kept for a review: a server may begin listing after listing anew.
 SEEN_LIMIT: Final = 4 * ITEMS_LIMIT
+
+# Bytes of all that is kept for a review, as JSON: four to fit into a lock file (LOCK_LIMIT) with
+# its line breaks. The largest real catalogues take 1 MiB.
+SEEN_BYTES_LIMIT: Final = 16 * 1024 * 1024
 
 # Drifts of one run that are written down: a server may change its words with every listing.
 DRIFTS_RECORDED: Final = 1_000
@@ -97,6 +102,9 @@ class Catalogue:
         self._walks: dict[tuple[ItemKind, bool], _Walk] = {}
         self._noted: set[tuple[str, str]] = set()
         self._trusted: dict[str, Pin] = {}
+        self._fresh: dict[str, Pin] = {}  # trusted, and not written down yet
+        self._sizes: dict[str, int] = {}
+        self._bytes = 0
         self._may_trust = True
         self._drifts: list[Drift] = []
         self._is_news = False
@@ -124,7 +132,8 @@ class Catalogue:
         for item in page.items:
             known = self._look_at(page, item, walk)
             if known is not None and known.is_approved:
-                shown.append(item)
+                is_new = self._is_new_resource(page.kind, item)
+                shown.append(Item(item.name, bare_resource(item.value)) if is_new else item)
         if page.is_last and walk is not None:
             del self._walks[page.kind, page.is_ours]
             self._end_listing(page.kind, walk)
@@ -190,14 +199,21 @@ class Catalogue:
         drifts, waiting = tuple(self._drifts), self._seen if self._is_news else None
         self._drifts, self._is_news = [], False
         trusted = None
-        if self._settled:
+        if self._settled or self._fresh:
+            # Each page at once: a listing without an end would else be a first contact for ever.
             kinds, self._settled = tuple(self._settled), []
-            items: dict[str, tuple[Pin, ...]] = {
-                key: (pin,) for key, pin in self._trusted.items() if locks.kind_of(key) in kinds
-            }
+            items: dict[str, tuple[Pin, ...]] = {key: (pin,) for key, pin in self._fresh.items()}
+            self._fresh = {}
             name, peers = self._seen.name, self._seen.peers
             trusted = Lock(name=name, kinds=kinds, items=items, peers=peers)
         return News(drifts, waiting, trusted)
+
+    def _is_new_resource(self, kind: ItemKind, item: Item) -> bool:
+        """Whether an item passes only because resources come and go."""
+        if kind is not ItemKind.RESOURCE or not self._policy.enabled:
+            return False
+        key = locks.key_of(kind, item.name)
+        return key not in self._lock.items and key not in self._trusted
 
     # One page
 
@@ -214,7 +230,9 @@ class Catalogue:
         key = locks.key_of(page.kind, item.name)
         if key not in self._seen.items and len(self._seen.items) >= SEEN_LIMIT:
             return None
-        pin = locks.pin(page.kind, item.value, page.era)
+        pin, size = locks.pin_and_size(page.kind, item.value, page.era)
+        if not self._fits(key, size):
+            return None
         is_twice = walk is not None and walk.get(item.name, pin.digest) != pin.digest
         if walk is not None:
             walk[item.name] = _TWICE if is_twice else pin.digest
@@ -224,6 +242,14 @@ class Catalogue:
             self._note(self._drift_of(key, pin))
         known[item.name] = _Known(pin, is_approved)
         return known[item.name]
+
+    def _fits(self, key: str, size: int) -> bool:
+        """Whether an item may still be remembered; what is not remembered is not shown."""
+        total = self._bytes - self._sizes.get(key, 0) + size
+        if total > SEEN_BYTES_LIMIT:
+            return False
+        self._bytes, self._sizes[key] = total, size
+        return True
 
     def _approves(self, key: str, pin: Pin) -> bool:
         if not self._policy.enabled or self._lock.approves(key, pin.digest):
@@ -244,7 +270,7 @@ class Catalogue:
             return trusted.digest == pin.digest
         if not self._is_proposed(key, pin):
             return False
-        self._trusted[key] = pin
+        self._trusted[key] = self._fresh[key] = pin
         return True
 
     def _is_proposed(self, key: str, pin: Pin) -> bool:
@@ -272,6 +298,8 @@ class Catalogue:
             for key, pins in self._seen.items.items()
             if locks.kind_of(key) is not kind or key.partition("/")[2] in walk
         }
+        self._sizes = {key: self._sizes.get(key, 0) for key in items}
+        self._bytes = sum(self._sizes.values())
         is_new = not self._is_whole(kind)
         kinds = (*self._seen.kinds, kind) if is_new else self._seen.kinds
         self._seen = msgspec.structs.replace(self._seen, items=items, kinds=kinds)

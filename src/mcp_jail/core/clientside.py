@@ -88,7 +88,7 @@ class ClientSide:
         if treatment is Treatment.OPEN:
             era = mcp.era_of(params)
             self._state.catalogue.met(
-                era.value, opening.version_of(params), opening.capabilities_of(era, params)
+                era.value, mcp.version_of(params), opening.capabilities_of(era, params)
             )
         return [self._forwarding.forward(request, treatment)]
 

@@ -88,9 +88,10 @@ class InFlight:
         id = self._by_client_id.get((type(client_id), client_id))
         return None if id is None else self._by_id[id]
 
-    def has_token(self, token: MessageId) -> bool:
-        """Whether a live request asked for progress under exactly this token."""
-        return (type(token), token) in self._by_token
+    def of_token(self, token: MessageId) -> Waiting | None:
+        """The live request that asked for progress under exactly this token."""
+        id = self._by_token.get((type(token), token))
+        return None if id is None else self._by_id.get(id)
 
     def end(self, waiting: Waiting) -> None:
         """Forget a request: it was answered."""

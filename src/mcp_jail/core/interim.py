@@ -126,7 +126,8 @@ class Interim:
 
     def _is_approved_still(self, waiting: Waiting) -> bool:
         """Whether the lock would not refuse a call that it let pass a moment ago."""
-        kind, catalogue = walks.KINDS.get(waiting.treatment), self._state.catalogue
+        kind = walks.kind_needed(waiting.treatment, is_uri=False)
+        catalogue = self._state.catalogue
         if kind is None or not catalogue.is_enabled:
             return True
         standing = catalogue.standing(kind, waiting.tool)

@@ -11,6 +11,7 @@ integers exact, 1 is not 1.0, no Unicode normalisation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
@@ -109,9 +110,20 @@ def kind_of(key: str) -> ItemKind:
 
 def pin(kind: ItemKind, value: Any, era: str) -> Pin:
     """The pin of an object as it was received."""
+    return pin_and_size(kind, value, era)[0]
+
+
+def pin_and_size(kind: ItemKind, value: Any, era: str) -> tuple[Pin, int]:
+    """The pin of an object as it was received, and the bytes it takes as JSON."""
     kept = _steady(kind, value)
-    digest = sha256(kind.value.encode() + b"\0" + canonical(kept)).hexdigest()
-    return Pin(digest, era, kept)
+    text = canonical(kept)
+    digest = sha256(kind.value.encode() + b"\0" + text).hexdigest()
+    return Pin(digest, era, kept), len(text)
+
+
+def is_time(value: Any) -> bool:
+    """Whether a value is a date, or a date and time, as ISO 8601 writes them."""
+    return type(value) is str and _TIME.fullmatch(value) is not None
 
 
 def catalogue_digest(seen: Lock) -> str:
@@ -195,17 +207,24 @@ def approve(approved: Lock | None, seen: Lock, keys: frozenset[str] | None = Non
     )
 
 
+_TIME: Final = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?", re.ASCII
+)
+
 _encode = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder(Lock).decode
 
 
 def _steady(kind: ItemKind, value: Any) -> Any:
-    """An object without what changes by nature: a resource's size, and when it was last changed."""
-    if kind not in {ItemKind.RESOURCE, ItemKind.TEMPLATE} or type(value) is not dict:
+    """An object without what changes by nature: a resource's size, and when it was last changed.
+
+    Only a number and a time are left out; anything else in their place is text for somebody.
+    """
+    if kind is not ItemKind.RESOURCE or type(value) is not dict:
         return value
-    kept = {name: each for name, each in value.items() if name != "size"}
+    kept = {name: each for name, each in value.items() if name != "size" or type(each) is not int}
     notes = kept.get("annotations")
-    if type(notes) is dict and "lastModified" in notes:
+    if type(notes) is dict and is_time(notes.get("lastModified")):
         kept["annotations"] = {name: each for name, each in notes.items() if name != "lastModified"}
     return kept
 

@@ -30,6 +30,7 @@ TASKS_EXTENSION = PREFIX + "tasks"
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
+UNSUPPORTED_VERSION = -32022  # 2026-07-28: `data.supported` names those it speaks
 MISSING_CAPABILITY = -32021  # 2026-07-28: the client did not say that it can do this
 DENIED = 4030
 TOO_LARGE = 4130
@@ -152,6 +153,14 @@ def era_of(params: dict[str, Any]) -> Era:
     """The era a request speaks: modern has the protocol version in its `_meta`."""
     meta = params.get("_meta")
     return Era.MODERN if type(meta) is dict and VERSION_KEY in meta else Era.LEGACY
+
+
+def version_of(params: dict[str, Any]) -> str:
+    """The protocol version a client's request speaks, as far as it says."""
+    meta = params.get("_meta")
+    said = meta.get(VERSION_KEY) if type(meta) is dict else None
+    version = params.get("protocolVersion") if said is None else said
+    return version if type(version) is str else ""
 
 
 def progress_token(params: dict[str, Any]) -> MessageId | None:

@@ -95,9 +95,13 @@ class Notices:
 
     def _progress(self, message: Notification) -> list[Effect]:
         token = wire.as_id(message.params.get("progressToken"))
-        if token is not None and self._state.in_flight.has_token(token):
-            return [self._passed(message)]
-        return self._dropped("progress on a request that asked for none")
+        waiting = None if token is None else self._state.in_flight.of_token(token)
+        if waiting is None:
+            return self._dropped("progress on a request that asked for none")
+        if not waiting.tool:  # nothing was called that could have something to say
+            params = {name: said for name, said in message.params.items() if name != "message"}
+            message = Notification(message.method, params)
+        return [self._passed(message)]
 
     def _log(self, message: Notification) -> list[Effect]:
         level = message.params.get("level")

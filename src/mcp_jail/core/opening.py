@@ -64,12 +64,6 @@ class Opening:
         self.capabilities = _object(params.get("capabilities"))
         self._client = _name_of(params.get("clientInfo"))
 
-    def version_of(self, params: dict[str, Any]) -> str:
-        """The protocol version a client speaks, as far as it said."""
-        meta = _object(params.get("_meta"))
-        version = meta.get(mcp.VERSION_KEY, params.get("protocolVersion"))
-        return version if type(version) is str else ""
-
     def capabilities_of(self, era: Era, params: dict[str, Any]) -> dict[str, Any]:
         """What the client can be asked for: said once, or with every request (2026-07-28)."""
         if era is Era.LEGACY:
@@ -131,7 +125,8 @@ def told_to_client(result: dict[str, Any], *, era: Era, is_locked: bool) -> dict
                     told[name]["listChanged"] = True
         if type(offers.get("tasks")) is dict:
             told["tasks"] = _tasks(offers["tasks"])
-    kept = {name: value for name, value in result.items() if name in _OPENING_PASSED}
+    odd = "supportedVersions" if era is Era.LEGACY else "protocolVersion"
+    kept = {n: value for n, value in result.items() if n in _OPENING_PASSED and n != odd}
     return kept | {"capabilities": told | _extensions(offers)}
 
 

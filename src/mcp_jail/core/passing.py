@@ -37,7 +37,7 @@ class Passing:
         self._state.in_flight.end(waiting)
         if waiting.method == "initialize":
             self._state.opening.is_legacy = True
-        effects: list[Effect] = [ToClient(line), *self.news()]
+        effects: list[Effect] = [*self.news(), ToClient(line)]  # what is trusted is written first
         for reason in reply.violations:
             effects += self._state.tally.violation("server", reason)
         if waiting.tool:

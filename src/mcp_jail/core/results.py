@@ -21,12 +21,10 @@ from mcp_jail.core.policy import Text, Verdict
 from mcp_jail.core.state import State
 from mcp_jail.core.tally import quoted
 from mcp_jail.core.wire import BadLine
+from mcp_jail.core.wordless import WORDLESS, has_versions, is_cursor, wordless_error
 
 # The members of a list result that are passed on beside the items.
 _LIST_PASSED: Final = frozenset({"nextCursor", "resultType", "_meta"})
-
-# Characters of a protocol version; the longest known has 13.
-_VERSION_LIMIT: Final = 32
 
 # Results whose `_meta` was looked at are remembered, as nearly all say the same.
 _METAS_REMEMBERED: Final = 64
@@ -55,7 +53,7 @@ class Results:
             return result
         if mcp.result_kind(result) is not mcp.ResultKind.COMPLETE:
             return _NO_ANSWER
-        if not _has_versions(result):
+        if not has_versions(result):
             return BadLine("a protocol version that is none", wire.INVALID_REQUEST)
         era, is_locked = waiting.era, self._state.catalogue.is_enabled
         told = told_to_client(result, era=era, is_locked=is_locked)
@@ -74,9 +72,12 @@ class Results:
             return BadLine("a list of another shape", wire.INVALID_REQUEST)
         shown = self._state.catalogue.compare(page)
         member, _ = mcp.LISTED[waiting.method]
+        if not is_cursor(result.get("nextCursor")):
+            return BadLine("a cursor that is none", wire.INVALID_REQUEST)
         kept = {name: value for name, value in result.items() if name in _LIST_PASSED}
-        if "_meta" in kept:
-            kept["_meta"] = self._approved_meta(kept["_meta"], waiting.era)
+        info = self._approved_meta(kept.pop("_meta", None), waiting.era).get(mcp.SERVER_INFO_KEY)
+        if info is not None:
+            kept["_meta"] = {mcp.SERVER_INFO_KEY: info}
         kept[member] = [
             item.value for item in shown if _is_allowed(waiting.method, item.name, self._state)
         ]
@@ -117,6 +118,8 @@ class Results:
             return result
         if mcp.result_kind(result) is not mcp.ResultKind.COMPLETE:
             return _NO_ANSWER
+        if waiting.treatment is Treatment.FORWARD:  # `ping`, `logging/setLevel`: nothing to tell
+            return Reply({"resultType": "complete"} if waiting.era is Era.MODERN else {})
         return Reply(self._clean(self._with_approved_meta(result, waiting.era)))
 
     def bulk(self, waiting: Waiting, raw: Raw, members: dict[str, Raw]) -> Reply | BadLine:
@@ -164,9 +167,15 @@ class Results:
                 found += (f"{name} that is no list",)
         return self._clean(changed), found
 
-    def cleaned_error(self, error: dict[str, Any]) -> dict[str, Any]:
-        """A server's error without hidden characters: models read those too."""
-        return self._clean(error)
+    def error(self, waiting: Waiting, error: dict[str, Any]) -> dict[str, Any]:
+        """A server's error without hidden characters: models read those too.
+
+        Where nothing was called, its words are nobody's business: what a server says of itself is
+        approved or not heard.
+        """
+        if waiting.treatment not in WORDLESS or not self._state.catalogue.is_enabled:
+            return self._clean(error)
+        return wordless_error(error, waiting.params)
 
     # The opening
 
@@ -309,15 +318,3 @@ def _is_allowed(method: str, name: str, state: State) -> bool:
             return decide.decide_prompt(name, book).verdict is not Verdict.DENY
         case _:
             return decide.decide_resource(name, book).verdict is not Verdict.DENY
-
-
-def _has_versions(result: dict[str, Any]) -> bool:
-    """Whether the versions of an opening answer can be versions, and no text for somebody."""
-    named = [result["protocolVersion"]] if "protocolVersion" in result else []
-    supported = result.get("supportedVersions", [])
-    if type(supported) is not list:
-        return False
-    return all(
-        type(version) is str and len(version) <= _VERSION_LIMIT and version.isprintable()
-        for version in (*named, *supported)
-    )

@@ -20,8 +20,6 @@ from mcp_jail.core.wire import MessageId, Request
 # Pages of one walk of ours. SDK clients stop at 64 or 250.
 PAGES_LIMIT: Final = 256
 
-# The items that a request needs to be approved.
-KINDS: Final = {Treatment.CALL_TOOL: ItemKind.TOOL, Treatment.GET_PROMPT: ItemKind.PROMPT}
 
 METHOD_OF_KIND: Final = {kind: method for method, kind in KIND_OF_LIST.items()}
 
@@ -66,6 +64,19 @@ class Walks:
         """All that waits: no walk will end any more."""
         held, self._held = self._held, {}
         return [request for each in held.values() for request in each.values()]
+
+
+def kind_needed(treatment: Treatment, *, is_uri: bool) -> ItemKind | None:
+    """The kind of item that must be approved for a request; a reading goes by the policy alone."""
+    match treatment:
+        case Treatment.CALL_TOOL:
+            return ItemKind.TOOL
+        case Treatment.GET_PROMPT:
+            return ItemKind.PROMPT
+        case Treatment.COMPLETE:
+            return ItemKind.TEMPLATE if is_uri else ItemKind.PROMPT
+        case _:
+            return None
 
 
 def first_step(request: Request) -> Step:

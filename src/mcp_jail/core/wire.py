@@ -318,7 +318,9 @@ def _not_a_message(line: bytes, error: msgspec.ValidationError) -> str:
         return "a batch: send one message a line"
     if "out of range" in str(error):
         return "a number out of range"
-    return f"not a JSON-RPC 2.0 message: {error}"
+    if "unknown field" in str(error):
+        return "a member that JSON-RPC 2.0 has not"  # its name is the other side's words
+    return "not a JSON-RPC 2.0 message"
 
 
 def _id_beyond_doubt(line: bytes, envelope: _Envelope) -> MessageId | None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
-from mcp_jail.core.lock import LOCK_LIMIT, Lock, read_lock, write_lock
+from mcp_jail.core.lock import LOCK_LIMIT, Lock, kind_of, read_lock, write_lock
 from mcp_jail.errors import JailError
 from mcp_jail.store.files import (
     FileError,
@@ -85,7 +85,7 @@ class LockFiles(msgspec.Struct, frozen=True):
             items = {
                 key: pins
                 for key, pins in first.items.items()
-                if key not in old.items and any(key.startswith(f"{kind.value}/") for kind in new)
+                if key not in old.items and kind_of(key) not in old.kinds
             }
             return msgspec.structs.replace(
                 old,
