@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from mcp_jail.core.policy import Verdict
 from mcp_jail.gate.attempts import (
+    AGAIN_IN_A_ROW,
+    AGAIN_PER_SECOND,
     LINE_LIMIT,
     OTHERS,
     Attempt,
@@ -23,7 +25,7 @@ def denied(host: str, *, port: int = 443, why: str = "") -> Attempt:
 
 
 def test_the_first_of_a_kind_is_told_at_once_and_the_rest_together() -> None:
-    tally = Tally(every=10)
+    tally = Tally(every=10, again=0)
     assert tally.note(denied("a.example"), 100.0) == denied("a.example")
     assert tally.wait(100.0) is None
     assert [tally.note(denied("a.example"), 101.0) for _ in range(5000)] == [None] * 5000
@@ -46,7 +48,7 @@ def test_bytes_add_up_and_the_longest_time_stays() -> None:
 
 
 def test_too_many_kinds_are_counted_as_others() -> None:
-    tally = Tally(kinds=10)
+    tally = Tally(kinds=10, again=0)
     told = [tally.note(denied(f"{number}.example"), 0.0) for number in range(1000)]
     hosts = [attempt.host for attempt in told if attempt is not None]
     assert hosts == [*(f"{number}.example" for number in range(10)), OTHERS]
@@ -54,9 +56,42 @@ def test_too_many_kinds_are_counted_as_others() -> None:
     assert (rest.host, rest.times) == (OTHERS, 989)
 
 
+def test_a_refusal_is_told_again_at_once_a_few_times_a_second() -> None:
+    tally = Tally()
+    first, second = tally.note(denied("a.example"), 0.0), tally.note(denied("a.example"), 0.1)
+    assert first is not None
+    assert not first.again
+    assert second == Attempt(
+        what=What.CONNECT, verdict=Verdict.DENY, host="a.example", port=443, again=True
+    )
+    flood = [tally.note(denied("a.example"), 0.2) for _ in range(5000)]
+    told = [attempt for attempt in flood if attempt is not None]
+    assert len(told) == AGAIN_IN_A_ROW - 1
+    assert all(attempt.times == 1 and attempt.again for attempt in told)
+    hour = [tally.note(denied("a.example"), 1 + tick / 100) for tick in range(360_000)]
+    assert sum(attempt is not None for attempt in hour) <= 3600 * AGAIN_PER_SECOND + AGAIN_IN_A_ROW
+    (rest,) = tally.rest()
+    assert len(told) + 2 + rest.times + sum(attempt is not None for attempt in hour) == 365_002
+
+
+def test_a_refusal_beyond_all_kinds_is_told_by_its_name_where_there_is_room() -> None:
+    tally = Tally(kinds=1)
+    told = [tally.note(denied(host), 0.0) for host in ("a", "b", "c")]
+    assert [attempt.host for attempt in told if attempt is not None] == ["a", OTHERS, "c"]
+
+
+def test_what_is_allowed_or_lost_is_only_counted_again() -> None:
+    tally = Tally()
+    opened = Attempt(what=What.CONNECT, verdict=Verdict.ALLOW, host="a")
+    lost = Attempt(what=What.LOST, verdict=Verdict.DENY, times=7)
+    for attempt in (opened, lost):
+        assert tally.note(attempt, 0.0) == attempt
+        assert tally.note(attempt, 1.0) is None
+
+
 @given(st.lists(st.tuples(st.integers(0, 20), st.floats(0, 100)), max_size=100))
 def test_every_attempt_is_told_once(tried: list[tuple[int, float]]) -> None:
-    tally = Tally(kinds=5, every=3)
+    tally = Tally(kinds=5, every=3, again=2)
     told = []
     for host, now in sorted(tried, key=lambda pair: pair[1]):
         first = tally.note(denied(str(host)), now)

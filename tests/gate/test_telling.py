@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mcp_jail.core.policy import Verdict
-from mcp_jail.gate.attempts import Attempt, What, decode
+from mcp_jail.gate.attempts import Attempt, Tally, What, decode
 from mcp_jail.gate.loop import Loop
 from mcp_jail.gate.telling import BACKLOG, Teller
 
@@ -23,6 +23,7 @@ def told(reading: int) -> list[Attempt]:
 def test_what_is_noted_is_told_and_the_rest_at_the_end() -> None:
     reading, writing = os.pipe()
     teller = Teller(Loop(), writing)
+    teller._tally = Tally(again=0)
     for host in ("a", "b", "a", "a"):
         teller.note(denied(host))
     assert os.read(reading, 4096).count(b"\n") == 2
@@ -36,7 +37,7 @@ def test_repetitions_are_told_when_their_time_has_come() -> None:
     loop = Loop()
     reading, writing = os.pipe()
     teller = Teller(loop, writing)
-    teller._tally._every = 0.05
+    teller._tally = Tally(every=0.05, again=0)
     teller.note(denied("a"))
     teller.note(denied("a"))
     os.read(reading, 4096)

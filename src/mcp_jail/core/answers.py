@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 from msgspec import Raw
 
-from mcp_jail.core import mcp, questions, replies, rounds, walks, wire
+from mcp_jail.core import mcp, network, questions, replies, rounds, walks, wire
 from mcp_jail.core.events import Effect, Record, Tell, ToClient
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import Waiting
@@ -67,6 +67,8 @@ class Answers:
         if error["code"] == mcp.URL_ELICITATION_REQUIRED:
             asked, error = self._pages_to_open(waiting, error)
         error = self._results.error(waiting, error)
+        if refused := self._state.refused.take(waiting.id):
+            error = network.error_with_words(error, refused)
         line = wire.render(Failure(waiting.client_id, error))
         if self.passing.is_too_large(waiting, line):
             return self.passing.too_large(waiting, line)

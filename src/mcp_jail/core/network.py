@@ -23,21 +23,17 @@ class Refused:
         self._of: dict[str, dict[str, None]] = {}
 
     def note(self, words: str, in_flight: InFlight) -> None:
-        """Remember a refusal for the calls that are under way."""
-        for waiting in in_flight:
-            if waiting.treatment is Treatment.CALL_TOOL:
-                told = self._of.setdefault(waiting.id, {})
-                if len(told) < TOLD_LIMIT:
-                    told[words] = None
+        """Remember a refusal for the calls that are under way, and forget those that are not."""
+        calls = [w.id for w in in_flight if w.treatment is Treatment.CALL_TOOL]
+        self._of = {id: self._of.get(id, {}) for id in calls}
+        for told in self._of.values():
+            if len(told) < TOLD_LIMIT:
+                told[words] = None
 
     def take(self, id: str) -> str:
         """What a call is to be told at its end; empty when nothing was refused."""
         told = self._of.pop(id, None)
         return "" if not told else f"refused by the user's policy: {'; '.join(told)}"
-
-    def forget(self, id: str) -> None:
-        """A call ended in another way."""
-        self._of.pop(id, None)
 
 
 def with_words(result: dict[str, Any], words: str) -> dict[str, Any]:
@@ -46,3 +42,8 @@ def with_words(result: dict[str, Any], words: str) -> dict[str, Any]:
     if type(content) is not list:
         return result
     return result | {"content": [*content, {"type": "text", "text": f"mcp-jail: {words}"}]}
+
+
+def error_with_words(error: dict[str, Any], words: str) -> dict[str, Any]:
+    """The error a call ended in, with words of ours at the end of its message."""
+    return error | {"message": f"{error['message']} (mcp-jail: {words})"}

@@ -2,7 +2,9 @@
 
 A jail can try a million things a second, and each line becomes an entry of the audit. So the first
 of a kind is told at once, and its repetitions are counted and told every few seconds as one line;
-beyond a number of kinds all others are counted together. Pure: time comes in.
+beyond a number of kinds all others are counted together. What is refused again is told at once all
+the same, a few times a second: another call may have tried it, whose model is to know. Pure: time
+comes in.
 """
 
 from __future__ import annotations
@@ -18,6 +20,10 @@ from mcp_jail.core.policy import Verdict
 KINDS_LIMIT: Final = 1000
 # Seconds between two lines about repetitions of one kind.
 EVERY: Final = 10.0
+# Repeated refusals that are told at once: so many in a row, and so many in a second for long. A
+# model makes a call in some seconds, and a call is told five; 50 MB of audit in a day at most.
+AGAIN_IN_A_ROW: Final = 10
+AGAIN_PER_SECOND: Final = 2.0
 # Characters of a host or a reason; the longest name has 253.
 TEXT_LIMIT: Final = 300
 # Bytes of a line the guard reads: no line of ours is longer, so one write(2) is whole (PIPE_BUF).
@@ -54,6 +60,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     received: int = 0
     ms: int = 0  # how long it took to open, or how long it was open; the longest of `times`
     times: int = 1
+    again: bool = False  # one of its kind was told before
 
 
 def encode(attempt: Attempt) -> bytes:
@@ -71,11 +78,15 @@ def decode(line: bytes) -> Attempt:
 class Tally:
     """Attempts in, those to tell out. `now` is in seconds, of a clock that never goes back."""
 
-    def __init__(self, kinds: int = KINDS_LIMIT, every: float = EVERY) -> None:
+    def __init__(
+        self, kinds: int = KINDS_LIMIT, every: float = EVERY, again: int = AGAIN_IN_A_ROW
+    ) -> None:
         self._kinds = kinds
         self._every = every
         self._known: dict[Attempt, _Repeated] = {}
         self._due = 0.0
+        self._most_again = self._again = float(again)
+        self._then = 0.0  # `_again` was right
 
     def note(self, attempt: Attempt, now: float) -> Attempt | None:
         """Take an attempt in; it comes back, shortened, where it is to be told at once."""
@@ -88,6 +99,8 @@ class Tally:
         if repeated is None:
             self._known[kind] = _Repeated()
             return attempt if kind.host != OTHERS else kind_with(kind, attempt)
+        if self._may_tell_again(attempt, now):
+            return msgspec.structs.replace(attempt, again=True)
         if not repeated.times:
             self._due = self._due or now + self._every
         repeated.add(attempt)
@@ -108,6 +121,17 @@ class Tally:
         for repeated in self._known.values():
             repeated.clear()
         return told
+
+    def _may_tell_again(self, attempt: Attempt, now: float) -> bool:
+        """Whether a repetition is a refusal, of which few were told of late; if so it is one."""
+        if attempt.verdict is Verdict.ALLOW or attempt.what is What.LOST:
+            return False
+        left = self._again + (now - self._then) * AGAIN_PER_SECOND
+        self._again, self._then = min(left, self._most_again), now
+        if self._again < 1:
+            return False
+        self._again -= 1
+        return True
 
 
 class _Repeated:

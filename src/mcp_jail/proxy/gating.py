@@ -12,6 +12,7 @@ from typing import Any, Final
 from mcp_jail.config.problems import Problems, refusal
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.events import NetTried
+from mcp_jail.core.hosts import DEFAULT_PORT, read_rule
 from mcp_jail.core.policy import NetworkMode, Verdict
 from mcp_jail.gate.allow import Allow, compile_network
 from mcp_jail.gate.attempts import LINE_LIMIT, Attempt, What, decode
@@ -115,7 +116,8 @@ def _event(line: bytes) -> NetTried | None:
     )
     if attempt.verdict is Verdict.ALLOW or attempt.what in {What.LOST, What.BROKEN}:
         return NetTried(entry, told=_broken(attempt))
-    return NetTried(entry, refused=_refused(attempt), told=_told(attempt))
+    # The person was told before, with the line that would open it.
+    return NetTried(entry, refused=_refused(attempt), told="" if attempt.again else _told(attempt))
 
 
 def _where(attempt: Attempt) -> str:
@@ -154,11 +156,23 @@ def _told(attempt: Attempt) -> str:
     where = ascii(_where(attempt)[:_HOST_SHOWN])
     times = f" ({attempt.times} times)" if attempt.times > 1 else ""
     told = f"denied network {attempt.what.value} {where}{times}: {attempt.why}"
-    if attempt.what not in {What.LOOKUP, What.CONNECT} or not attempt.host:
+    opened = _opening(attempt)
+    if opened is None:
         return told
-    name = _where(attempt).removesuffix(":443")
-    line = f"network: {{mode: allowlist, allow: [{_yaml(name)}]}}"
-    return f"{told}; to allow it: {line}"
+    return f'{told}; to allow it: network: {{mode: allowlist, allow: ["{opened}"]}}'
+
+
+def _opening(attempt: Attempt) -> str | None:
+    """The entry of network.allow that would open it, None where none would."""
+    # One that a rule names was refused for something else, which no further entry changes.
+    if attempt.what not in {What.LOOKUP, What.CONNECT} or attempt.rule:
+        return None
+    entry = _where(attempt).removesuffix(f":{DEFAULT_PORT}")
+    try:
+        read_rule(entry)
+    except ValueError:
+        return None  # a server chooses what it asks for: it need not be a host, nor even text
+    return entry
 
 
 def _broken(attempt: Attempt) -> str:
@@ -167,7 +181,3 @@ def _broken(attempt: Attempt) -> str:
         return f"error: the gate has failed, nothing passes any more: {attempt.why}"
     return f"the gate lost count: {attempt.why}" if attempt.what is What.LOST else ""
 
-
-def _yaml(text: str) -> str:
-    """A text as a YAML scalar."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
