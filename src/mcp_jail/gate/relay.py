@@ -6,6 +6,7 @@ reaches it waits or is reset; none of it costs the guard anything.
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import socket
 import struct
@@ -17,7 +18,7 @@ from mcp_jail.core.policy import Verdict
 from mcp_jail.gate.allow import Allow
 from mcp_jail.gate.attempts import Attempt, What
 from mcp_jail.gate.connection import Connection, Surroundings
-from mcp_jail.gate.eyes import SNAP, read_packet
+from mcp_jail.gate.eyes import SNAP, Seen, read_packet
 from mcp_jail.gate.loop import READ, Loop
 from mcp_jail.gate.names import Names
 from mcp_jail.gate.nameserver import NameServer
@@ -94,12 +95,13 @@ class _Relay:
         for sock in sockets.of(Role.LISTENER):
             self._listen(sock)
         heard = {sock.getsockname()[1] for _, sock in sockets.all if sock.family in _INTERNET}
-        for sock in sockets.of(Role.EYES):
-            _Eyes(around, sock, frozenset(heard))
+        self._eyes = [_Eyes(around, sock, frozenset(heard)) for sock in sockets.of(Role.EYES)]
         self._loop.after(IDLE_LOOK, self._look_for_idle)
 
     def close(self) -> None:
-        """End every connection; what each moved is told."""
+        """End every connection; what each moved is told, and what was not looked at counted."""
+        for eyes in self._eyes:
+            eyes.close()
         for connection in list(self._connections):
             connection.end()
         self._around.resolvers.close()
@@ -154,6 +156,15 @@ class _Eyes:
         self._left = PACKETS_PER_SECOND
         self._open()
 
+    def close(self) -> None:
+        """Look once more; what is left then, of a jail that has ended, is only counted."""
+        self._look(0)
+        left = 0
+        with contextlib.suppress(OSError):  # nothing more
+            while True:
+                left += self._tried(self._sock.recv(SNAP)) is not None
+        self._note_missed(left)
+
     def _open(self) -> None:
         self._around.loop.watch(self._sock.fileno(), READ, self._look)
 
@@ -166,10 +177,18 @@ class _Eyes:
                 packet = self._sock.recv(SNAP)
             except OSError:  # nothing more, or lo went down
                 return
-            seen = read_packet(packet)
-            if seen is not None and not (seen.what is What.CONNECT and seen.port in self._heard):
+            seen = self._tried(packet)
+            if seen is not None:
                 host = self._around.names.name_of(seen.address) or seen.address
                 self._note(seen.what, host, seen.port, "nothing is led on but TCP to a rule's port")
+
+    def _tried(self, packet: bytes) -> Seen | None:
+        """What a packet tried, None where that is told by a listener."""
+        seen = read_packet(packet)
+        return None if seen is None or self._is_heard(seen) else seen
+
+    def _is_heard(self, seen: Seen) -> bool:
+        return seen.what is What.CONNECT and seen.port in self._heard
 
     def _may_go_on(self) -> bool:
         second = int(self._around.loop.now)
@@ -185,12 +204,15 @@ class _Eyes:
         loop.after(self._second + 1 - loop.now, self._count_missed)
 
     def _count_missed(self) -> None:
+        self._note_missed(0)
+        self._open()
+
+    def _note_missed(self, left: int) -> None:
         # struct tpacket_stats: packets seen, packets dropped; reading sets both to zero.
         statistics = self._sock.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
-        dropped = struct.unpack("=II", statistics)[1]
-        if dropped:
-            self._note(What.LOST, "", 0, "packets faster than they were looked at", dropped)
-        self._open()
+        missed = left + struct.unpack("=II", statistics)[1]
+        if missed:
+            self._note(What.LOST, "", 0, "packets faster than they were looked at", missed)
 
     def _note(self, what: What, host: str, port: int, why: str, times: int = 1) -> None:
         self._around.note(
