@@ -25,6 +25,8 @@ from mcp_jail.sandbox.seccomp import filter_for
 # Characters of a host that are repeated to a model; names have 253 at most.
 _HOST_SHOWN: Final = 100
 
+_GONE: Final = Attempt(what=What.BROKEN, verdict=Verdict.DENY, why="its process has ended")
+
 
 def network_of(judged: Judged) -> Allow:
     """What a policy opens; PolicyError for a rule that no gate can keep."""
@@ -75,6 +77,7 @@ class Reports:
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self.at_end = False
+        self._is_closed = False  # the relay was told to end
         self._rest = b""
         os.set_blocking(fd, False)
 
@@ -86,13 +89,14 @@ class Reports:
             return []
         if not data:
             self.at_end = True
-            return []
+            return [] if self._is_closed else [_event_of(_GONE)]
         *lines, self._rest = (self._rest + data).split(b"\n")
         self._rest = self._rest[-LINE_LIMIT:]
         return [event for event in map(_event, lines) if event is not None]
 
     def rest(self) -> list[NetTried]:
-        """All that is left, of a relay that has ended."""
+        """All that is left, of a relay that was told to end."""
+        self._is_closed = True
         os.set_blocking(self.fd, True)
         events = []
         while not self.at_end:
@@ -105,6 +109,10 @@ def _event(line: bytes) -> NetTried | None:
         attempt = decode(line)
     except ValueError:
         return None  # half a line of a relay that was killed
+    return _event_of(attempt)
+
+
+def _event_of(attempt: Attempt) -> NetTried:
     entry = Entry(
         kind=Kind.NET,
         method=attempt.what.value,
@@ -122,7 +130,7 @@ def _event(line: bytes) -> NetTried | None:
 
 def _where(attempt: Attempt) -> str:
     """A host and port as policies write them."""
-    if not attempt.port:
+    if not attempt.port or attempt.what is What.OTHER:
         return attempt.host
     host = f"[{attempt.host}]" if ":" in attempt.host else attempt.host
     return f"{host}:{attempt.port}"
@@ -134,6 +142,7 @@ def _numbers(attempt: Attempt) -> dict[str, Any]:
         "sent": attempt.sent,
         "received": attempt.received,
         "ms": attempt.ms,
+        "protocol": attempt.port if attempt.what is What.OTHER else 0,
     }
     kept = {name: value for name, value in found.items() if value}
     return kept | ({"times": attempt.times} if attempt.times > 1 else {})
@@ -180,4 +189,3 @@ def _broken(attempt: Attempt) -> str:
     if attempt.what is What.BROKEN:
         return f"error: the gate has failed, nothing passes any more: {attempt.why}"
     return f"the gate lost count: {attempt.why}" if attempt.what is What.LOST else ""
-
