@@ -109,7 +109,11 @@ def test_what_was_noted_for_a_call_that_ended_otherwise_is_forgotten() -> None:
 
 
 def test_words_go_behind_what_a_server_says_and_change_nothing_of_it() -> None:
-    given = {"content": [{"type": "text", "text": "a"}], "isError": True, "structuredContent": {}}
+    given: dict[str, Any] = {
+        "content": [{"type": "text", "text": "a"}],
+        "isError": True,
+        "structuredContent": {},
+    }
     changed = with_words(given, "no")
     assert changed == given | {"content": [*given["content"], _text("no")]}
     assert len(given["content"]) == 1
