@@ -1,0 +1,127 @@
+"""The machine that `mcp-jail run` is started on, as a program: it lives until its stdin ends.
+
+    python3 machine.py FOLDER
+
+It is the one of `gate.world`, with an internet that has a few servers more, and with a name server
+of its own. FOLDER holds the certificate, what the web servers give (`/to?URL` redirects there), and
+two logs: `datagrams` that got to the internet, and `questions` that got to the name server.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import socketserver
+import struct
+import sys
+import threading
+from typing import Final
+
+from gate import internet
+from gate.internet import METADATA, OTHER, PRIVATE, PUBLIC
+from gate.world import OWN, on_a_machine
+from mcp_jail.gate.dns import Question, read_question
+
+HOSTS: Final = {
+    "api.example.com": [PUBLIC],
+    "files.example.com": [PUBLIC],
+    "other.example.com": [OTHER],
+    "evil.example.com": [OTHER],
+    "inner.example.com": [PRIVATE],
+    "meta.example.com": [METADATA],
+    "own.example.com": [OWN],
+    "loop.example.com": ["127.0.0.1"],
+    "mixed.example.com": ["127.0.0.1", METADATA, PUBLIC],
+}
+# A name that leads elsewhere each time it is asked for.
+FLIPPING: Final = "flip.example.com"
+FLIPS: Final = (PUBLIC, "127.0.0.1", PRIVATE, METADATA, OWN)
+
+REDIS: Final = 6379
+POSTGRES: Final = 5432
+
+
+class Pages(internet.Pages):
+    """Files of a directory, and redirections."""
+
+    def do_GET(self) -> None:  # noqa: N802  # the name http.server calls
+        if not self.path.startswith("/to?"):
+            super().do_GET()
+            return
+        self.send_response(302)
+        self.send_header("Location", self.path.removeprefix("/to?"))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+class Redis(socketserver.BaseRequestHandler):
+    """Answers a ping (RESP)."""
+
+    def handle(self) -> None:
+        while b"ping" in self.request.recv(1000).lower():
+            self.request.sendall(b"+PONG\r\n")
+
+
+class Postgres(socketserver.BaseRequestHandler):
+    """Speaks version 3 of the protocol far enough for one query; each row is `reached`."""
+
+    def handle(self) -> None:
+        while True:
+            (size,) = struct.unpack(">I", self.request.recv(4))
+            if self.request.recv(size - 4)[:4] == struct.pack(">I", 0x30000):
+                break
+            self.request.sendall(b"N")  # no TLS, no GSS
+        self.request.sendall(_message(b"R", bytes(4)) + _message(b"Z", b"I"))
+        self.request.recv(1000)
+        column = b"c\0" + struct.pack(">IHIHiH", 0, 0, 25, 0xFFFF, -1, 0)
+        self.request.sendall(
+            _message(b"T", b"\0\1" + column)
+            + _message(b"D", b"\0\1" + struct.pack(">I", 7) + b"reached")
+            + _message(b"C", b"SELECT 1\0")
+            + _message(b"Z", b"I")
+        )
+        self.request.recv(1000)
+
+
+def main() -> None:
+    """Be the machine."""
+    folder = sys.argv[1]
+    internet.Pages = Pages  # type: ignore[misc]
+    internet.PLAIN.update({REDIS: Redis, POSTGRES: Postgres})
+    on_a_machine(folder, HOSTS, resolver=True)
+    _answer_questions(os.path.join(folder, "questions"))
+    sys.stdout.write(f"{os.getpid()}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+def _answer_questions(log: str) -> None:
+    """Be the machine's name server, which knows one name and writes down every other."""
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("127.0.0.1", 53))
+    flips = itertools.cycle(FLIPS)
+
+    def serve() -> None:
+        while True:
+            data, sender = server.recvfrom(512)
+            question = read_question(data)
+            assert isinstance(question, Question)
+            records = b""
+            if question.name != FLIPPING:
+                with open(log, "a", encoding="ascii") as file:
+                    file.write(f"{question.name}\n")
+            elif question.type == 1:
+                records = b"\xc0\x0c\0\1\0\1" + bytes(4) + b"\0\4" + socket.inet_aton(next(flips))
+            header = data[:2] + b"\x81\x80\0\1" + bytes([0, bool(records)]) + bytes(4)
+            server.sendto(header + question.echo + records, sender)
+
+    threading.Thread(target=serve, daemon=True).start()
+
+
+def _message(kind: bytes, body: bytes) -> bytes:
+    return kind + struct.pack(">I", len(body) + 4) + body
+
+
+if __name__ == "__main__":
+    main()
