@@ -26,7 +26,7 @@ class Machine(NamedTuple):
 
     @property
     def certificate(self) -> Path:
-        """The certificate of all its web servers, which is its own authority."""
+        """The certificate of all its web servers, and the authority behind it."""
         return self.folder / "cert.pem"
 
     @property
@@ -105,7 +105,10 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def jailed(machine: Machine, home: Home) -> Start:
-    """Start the shell server in a jail with a network: `network` is the policy's key in YAML."""
+    """Start a server in a jail with a network: `network` is the policy's key in YAML.
+
+    It is the one that runs shell, unless a command is given.
+    """
 
     @contextmanager
     def start(
@@ -114,7 +117,7 @@ def jailed(machine: Machine, home: Home) -> Start:
         python: str = PYTHON,
         shows: tuple[object, ...] = (),
         env: dict[str, str] | None = None,
-        policy: str = "",
+        command: tuple[str, ...] = (),
     ) -> Iterator[Jailed]:
         variables = machine.trusting | (env or {})
         lines = [
@@ -122,11 +125,10 @@ def jailed(machine: Machine, home: Home) -> Start:
             f"network: {network}",
             f"filesystem: {{read_only: {[str(machine.folder), *map(str, shows)]}}}",
             f"env: {{set: {variables}}}",
-            policy,
         ]
         home.write_policy("\n".join(lines))
-        command = ("--", python, "-I", str(SERVERS / "shell.py"))
-        words = machine.words("run", "fs", *command)
+        server = command or (python, "-I", str(SERVERS / "shell.py"))
+        words = machine.words("run", "fs", "--", *server)
         with running(words, home.environ(), home.path) as client:
             client.open()
             yield Jailed(client, home)

@@ -14,13 +14,14 @@ import os
 import socket
 import socketserver
 import struct
+import subprocess
 import sys
 import threading
 from typing import Final
 
-from gate import internet
+from gate import internet, world
 from gate.internet import METADATA, OTHER, PRIVATE, PUBLIC
-from gate.world import OWN, on_a_machine
+from gate.world import OWN
 from mcp_jail.gate.dns import Question, read_question
 
 HOSTS: Final = {
@@ -40,6 +41,7 @@ FLIPS: Final = (PUBLIC, "127.0.0.1", PRIVATE, METADATA, OWN)
 
 REDIS: Final = 6379
 POSTGRES: Final = 5432
+HELLO: Final = 9444  # writes down the first bytes it gets, as `hello` in the folder
 
 
 class Pages(internet.Pages):
@@ -84,16 +86,44 @@ class Postgres(socketserver.BaseRequestHandler):
         self.request.recv(1000)
 
 
+class Hello(socketserver.BaseRequestHandler):
+    """Takes the first bytes and says nothing."""
+
+    def handle(self) -> None:
+        with open(os.path.join(sys.argv[1], "hello"), "ab") as file:
+            file.write(self.request.recv(1 << 16))
+
+
 def main() -> None:
     """Be the machine."""
     folder = sys.argv[1]
     internet.Pages = Pages  # type: ignore[misc]
-    internet.PLAIN.update({REDIS: Redis, POSTGRES: Postgres})
-    on_a_machine(folder, HOSTS, resolver=True)
+    world.make_certificate = make_certificate
+    internet.PLAIN.update({REDIS: Redis, POSTGRES: Postgres, HELLO: Hello})
+    world.on_a_machine(folder, HOSTS, resolver=True)
     _answer_questions(os.path.join(folder, "questions"))
     sys.stdout.write(f"{os.getpid()}\n")
     sys.stdout.flush()
     sys.stdin.read()
+
+
+def make_certificate(folder: str) -> None:
+    """A certificate for all names and the authority behind it, in one file; openssl(1).
+
+    Some programs (those with rustls) take none that is its own authority.
+    """
+    new = ("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256")
+    authority, certificate = f"{folder}/authority.pem", f"{folder}/cert.pem"
+    common = (*new, "-nodes", "-days", "2")
+    made = ("-subj", "/CN=authority", "-keyout", f"{folder}/authority.key", "-out", authority)
+    subprocess.run([*common, *made], check=True, capture_output=True)
+    made = ("-subj", "/CN=test", "-keyout", f"{folder}/key.pem", "-out", certificate)
+    signed = ("-CA", authority, "-CAkey", f"{folder}/authority.key")
+    names = f"subjectAltName=DNS:*.example.com,DNS:*.sub.example.com,IP:{PUBLIC}"
+    about = ("-addext", names, "-addext", "basicConstraints=critical,CA:FALSE")
+    subprocess.run([*common, *made, *signed, *about], check=True, capture_output=True)
+    with open(certificate, "ab") as whole, open(authority, "rb") as last:
+        whole.write(last.read())
 
 
 def _answer_questions(log: str) -> None:

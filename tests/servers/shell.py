@@ -3,7 +3,8 @@
     python3 -I -S shell.py
 
 `$PYTHON` is the interpreter that runs the server. The answer is what the line printed, on either
-stream.
+stream. The line in `$FIRST`, if there is one, is run before anything else, and what it printed is
+`$SAID` for every other.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def call_tool(name: str, arguments: echo.Json) -> str:
 
 def main() -> None:
     """Serve until the client closes."""
+    if "FIRST" in os.environ:
+        os.environ["SAID"] = call_tool("sh", {"line": os.environ["FIRST"]})
     server = echo.Server()
     server.tools, server.call = TOOLS, call_tool
     for request in echo.requests():

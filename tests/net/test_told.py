@@ -1,0 +1,85 @@
+"""What was refused is told to the model whose call it was, each time, and to the person once."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from mcp_jail.core.network import TOLD_LIMIT
+from net.conftest import Start
+
+NETWORK: Final = "{mode: allowlist, allow: [api.example.com]}"
+REFUSED: Final = "mcp-jail: refused by the user's policy: "
+
+
+def test_a_call_that_tries_the_same_again_is_told_again(jailed: Start) -> None:
+    with jailed(NETWORK) as jail:
+        for _ in range(5):
+            said = jail.result("curl -sS -m 20 https://other.example.com/")[1:]
+            assert said == [f"{REFUSED}the name 'other.example.com' was not looked up"]
+        assert jail.result("curl -sS -m 20 https://api.example.com/who")[1:] == []
+        tried = jail.tried()
+    assert sum(entry["name"] == "other.example.com" for entry in tried) == 5
+    assert jail.client.stderr.count(b"denied network lookup 'other.example.com'") == 1
+
+
+def test_a_call_is_told_some_of_many_refusals(jailed: Start) -> None:
+    with jailed(NETWORK) as jail:
+        names = " ".join(f"n{number}.example.com" for number in range(20))
+        line = f"for name in {names}; do curl -sS -m 20 https://$name/; done"
+        (told,) = jail.result(line)[1:]
+        assert told.count("was not looked up") == TOLD_LIMIT
+        assert {f"n{number}.example.com" for number in range(20)} == {
+            entry["name"] for entry in jail.tried()
+        }
+
+
+def test_the_line_that_is_offered_is_the_one_that_helps(jailed: Start) -> None:
+    line = "curl -sS -m 20 http://other.example.com:80/who"
+    with jailed("{mode: none}") as jail:
+        jail.sh("curl -sS -m 20 https://other.example.com/who")
+        assert jail.client.close() == 0
+    offered = jail.client.stderr.decode().partition("to allow it: network: ")[2].split("\n")[0]
+    with jailed(offered) as jail:
+        assert '"other.example.com"' in jail.sh(line.replace("http:", "https:").replace(":80", ""))
+
+
+NAMES: Final = """
+import socket
+for number in range(10_000):
+    try: socket.getaddrinfo(f"n{number}.%s", 443, family=socket.AF_INET, type=socket.SOCK_STREAM)
+    except OSError: pass
+"""
+
+
+def test_ten_thousand_names_leave_the_relay_as_it_was_and_few_entries(jailed: Start) -> None:
+    with jailed("{mode: allowlist, allow: ['*.sub.example.com']}") as jail:
+        relay = relay_of(jail.client.process.pid)
+        jail.python(NAMES.replace("10_000", "100") % "sub.example.com")
+        before = resident(relay)
+        jail.python(NAMES % "sub.example.com")
+        jail.python(NAMES % "other.example.com")
+        assert resident(relay) < 1.5 * before
+        tried = jail.tried()
+    # 1000 kinds, what is told again at once, and what was counted, of 10,000.
+    assert 1000 <= len(tried) < 2500
+    assert sum(entry.get("detail", {}).get("times", 1) for entry in tried) >= 10_000
+
+
+def resident(pid: int) -> int:
+    """KiB of a process's memory."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (found,) = re.findall(r"VmRSS:\s+(\d+) kB", status)
+    return int(found)
+
+
+def relay_of(above: int) -> int:
+    """The relay of a guard: its one child that has put a filter on itself."""
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError, KeyError):
+            lines = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
+            if lines["PPid"] == str(above) and lines["Seccomp"] == "2":
+                return int(status.parent.name)
+    raise AssertionError("there is no relay")
