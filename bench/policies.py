@@ -19,6 +19,7 @@ def policy_text(
     read_only: Sequence[str] = (),
     rules: int = RULES,
     lock: bool = False,
+    network: str = "",
 ) -> str:
     """A policy that allows one tool under constraints, among so many rules, half of them globs."""
     globs = rules // 2
@@ -29,6 +30,7 @@ def policy_text(
             f"  read_only: [{', '.join(read_only)}]",
             "  read_write: [~/projects/app]",
             *([LOCK] if lock else []),
+            *([f"network: {network}"] if network else []),
             "tools:",
             "  default: deny",
             "  rules:",

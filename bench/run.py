@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import audits
 import figures
+import gates
 import growth
 import real_servers
 from figures import Figures
@@ -30,17 +31,18 @@ from report import Report, table, to_json
 
 
 class Size(NamedTuple):
-    """How much is done: rounds of calls, rounds of what takes long, starts, jails, entries."""
+    """How much is done: rounds of calls and of what takes long, starts, jails, entries, MiB."""
 
     rounds: int
     few: int
     starts: int
     jails: int
     entries: int
+    mib: int
 
 
-FULL = Size(rounds=40, few=8, starts=16, jails=50, entries=1_000_000)
-QUICK = Size(rounds=4, few=2, starts=2, jails=4, entries=20_000)
+FULL = Size(rounds=40, few=8, starts=16, jails=50, entries=1_000_000, mib=1024)
+QUICK = Size(rounds=4, few=2, starts=2, jails=4, entries=20_000, mib=64)
 
 
 def main() -> int:
@@ -85,6 +87,8 @@ def measure(workshop: Workshop, size: Size, real: real_servers.Real) -> Figures:
         "real servers": lambda: real_servers.measure(workshop, real, rounds, few),
         "a long audit": lambda: audits.write_and_verify(workshop, size.entries, 2),
         "many jails": lambda: growth.by_jails(workshop, size.jails, rounds),
+        "one connection": lambda: gates.throughput(workshop, size.mib, few),
+        "many connections": lambda: gates.by_connections(workshop, rounds),
         "many rules": lambda: growth.by_rules(workshop, rounds, starts),
         "calls after a long audit": lambda: growth.by_audit(workshop, size.entries, rounds, starts),
     }
