@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -23,6 +24,10 @@ SERVERS: Final = ROOT / "tests" / "servers"
 NPM_TREE: Final = ROOT / "tests" / "node" / "node_modules"
 APPLICATIONS: Final = ROOT / "tests" / "node" / "applications" / "node_modules"
 CONFORMANCE: Final = ROOT / "tests" / "node" / "conformance" / "node_modules"
+REDIS_CLIENT, PSQL, BROWSER = (
+    Path(shutil.which(name) or f"/usr/bin/{name}")
+    for name in ("redis-cli", "psql", "chromium-headless-shell")
+)
 PYTHON_SERVERS: Final = ROOT / ".servers"
 REQUIRED: Final = os.environ.get("MCP_JAIL_REQUIRE") == "1"
 
@@ -31,14 +36,17 @@ settings.register_profile("usual", deadline=None, derandomize=True, max_examples
 settings.register_profile("long", deadline=None, max_examples=int(EXAMPLES or 100))
 settings.load_profile("long" if EXAMPLES else "usual")
 
-# Fixtures that stand for a tree which need not be there, and what is left out without it.
+# Fixtures that stand for something which need not be there, and what is left out without it.
 TREES: Final = {
     "npm_tree": (NPM_TREE, "run npm servers (install Node.js, then `make test`)"),
     "applications": (APPLICATIONS, "run whole clients (`make clients`)"),
     "conformance_suites": (CONFORMANCE, "run the conformance suites (`make clients`)"),
+    "redis_client": (REDIS_CLIENT, "run redis-cli (package redis-tools)"),
+    "psql": (PSQL, "run psql (package postgresql-client)"),
+    "browser": (BROWSER, "run a browser (package chromium-headless-shell)"),
 }
 LEFT_OUT: Final = {
-    fixture: what for fixture, (tree, what) in TREES.items() if not REQUIRED and not tree.is_dir()
+    fixture: what for fixture, (tree, what) in TREES.items() if not REQUIRED and not tree.exists()
 }
 
 
@@ -96,6 +104,27 @@ def conformance_suites() -> Path:
     """Where the public conformance suites are installed; their Node.js is in `applications`."""
     assert CONFORMANCE.is_dir(), "tests/node/conformance/node_modules is missing: make clients"
     return CONFORMANCE
+
+
+@pytest.fixture
+def redis_client() -> Path:
+    """Redis's own client."""
+    assert REDIS_CLIENT.exists(), "not installed: scripts/install-package redis-tools"
+    return REDIS_CLIENT
+
+
+@pytest.fixture
+def psql() -> Path:
+    """PostgreSQL's own client."""
+    assert PSQL.exists(), "not installed: scripts/install-package postgresql-client"
+    return PSQL
+
+
+@pytest.fixture
+def browser() -> Path:
+    """A browser without a head."""
+    assert BROWSER.exists(), "not installed: scripts/install-package chromium-headless-shell"
+    return BROWSER
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ user namespaces, which a jail does not have.
 
 from __future__ import annotations
 
-import shutil
+from pathlib import Path
 from typing import Final
 
 from net.conftest import Machine, Start
@@ -19,18 +19,18 @@ NETWORK: Final = (
 ECH: Final = b"\xfe\x0d"
 
 
-def browse(url: str) -> str:
+def browse(browser: Path, url: str) -> str:
     """The line that prints a page as the browser has it."""
     words = ["--no-sandbox", "--ignore-certificate-errors", "--disable-gpu", "--dump-dom"]
-    browser = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    assert browser is not None, "not installed: scripts/install-package chromium-headless-shell"
     return f"{browser} {' '.join(words)} {url} 2>&1"
 
 
-def test_a_browser_shows_the_allowed_host_and_no_other(jailed: Start) -> None:
+def test_a_browser_shows_the_allowed_host_and_no_other(jailed: Start, browser: Path) -> None:
     with jailed(NETWORK % HELLO) as jail:
-        assert '"host": "api.example.com"' in jail.sh(browse("https://api.example.com/who"))
-        said, told = jail.result(browse("https://other.example.com/who"))
+        assert '"host": "api.example.com"' in jail.sh(
+            browse(browser, "https://api.example.com/who")
+        )
+        said, told = jail.result(browse(browser, "https://other.example.com/who"))
         assert "net::ERR_" in said
         assert "'other.example.com'" in told
         denied = {entry["name"] for entry in jail.tried() if entry["verdict"] == "deny"}
@@ -38,10 +38,10 @@ def test_a_browser_shows_the_allowed_host_and_no_other(jailed: Start) -> None:
 
 
 def test_a_browser_s_hello_passes_with_what_is_encrypted_in_it(
-    jailed: Start, machine: Machine
+    jailed: Start, machine: Machine, browser: Path
 ) -> None:
     with jailed(NETWORK % HELLO) as jail:
-        jail.sh(browse(f"https://api.example.com:{HELLO}/"))
+        jail.sh(browse(browser, f"https://api.example.com:{HELLO}/"))
         verdicts = {e["verdict"] for e in jail.tried() if e["name"] == f"api.example.com:{HELLO}"}
     assert verdicts == {"allow"}
     hello = (machine.folder / "hello").read_bytes()

