@@ -54,7 +54,6 @@ TESTED_THROUGH: Final = {
     "core/mcp.py": "core/test_session.py",
     "core/outlook.py": "core/test_session.py",
     "core/passing.py": "core/test_answers.py",
-    "core/replies.py": "core/test_session.py",
     "core/serverside.py": "core/test_session.py",
     "core/state.py": "core/test_session.py",
     "core/tally.py": "core/test_session.py",

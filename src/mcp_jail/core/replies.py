@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from mcp_jail.core import decide, mcp, wire
@@ -113,11 +114,11 @@ def question_entry(id: str, method: str, decision: decide.Decision) -> Entry:
 def _short(name: str) -> str:
     """A name of the client's or the model's, quoted where it is more than one plain word."""
     shown = name[:200]
-    return shown if shown.isprintable() and shown and not _SPECIAL & {*shown} else repr(shown)
+    return shown if _PLAIN.fullmatch(shown) else ascii(shown)
 
 
-# What would let a name pass for words of ours.
-_SPECIAL = frozenset(" ;()'\"")
+# Anything else could pass for words of ours, be it a blank that does not look like one.
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@-]+")
 
 
 def result_entry(
