@@ -113,9 +113,6 @@ def test_a_model_is_told_what_was_refused(what: What, host: str, port: int, word
         (What.LOOKUP, "a.example", 0, "a.example"),
         (What.CONNECT, "a.example", 443, "a.example"),
         (What.CONNECT, "a.example", 80, "a.example:80"),
-        (What.CONNECT, "192.0.2.1", 5432, "192.0.2.1:5432"),
-        (What.CONNECT, "2001:db8::1", 443, "[2001:db8::1]"),
-        (What.CONNECT, "2001:db8::1", 80, "[2001:db8::1]:80"),
     ],
 )
 def test_a_person_is_told_the_line_that_opens_it(

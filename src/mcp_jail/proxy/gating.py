@@ -12,7 +12,7 @@ from typing import Any, Final
 from mcp_jail.config.problems import Problems, refusal
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.events import NetTried
-from mcp_jail.core.hosts import DEFAULT_PORT, read_rule
+from mcp_jail.core.hosts import DEFAULT_PORT, canonical_host, is_address
 from mcp_jail.core.policy import NetworkMode, Verdict
 from mcp_jail.gate.allow import Allow, compile_network
 from mcp_jail.gate.attempts import LINE_LIMIT, Attempt, What, decode
@@ -24,6 +24,10 @@ from mcp_jail.sandbox.seccomp import filter_for
 
 # Characters of a host that are repeated to a model; names have 253 at most.
 _HOST_SHOWN: Final = 100
+
+# Last labels of names inside a machine or a network: RFC 6761, RFC 6762, RFC 8375, and the one that
+# ICANN keeps for private use, below which clouds put their metadata (metadata.google.internal).
+_OWN_NETWORK: Final = frozenset({"arpa", "internal", "local", "localdomain", "localhost"})
 
 _GONE: Final = Attempt(what=What.BROKEN, verdict=Verdict.DENY, why="its process has ended")
 
@@ -172,16 +176,22 @@ def _told(attempt: Attempt) -> str:
 
 
 def _opening(attempt: Attempt) -> str | None:
-    """The entry of network.allow that would open it, None where none would."""
+    """The entry of network.allow that is offered to be copied; None where none is.
+
+    A server chooses what it asks for, and could ask for what a person should not open by copying a
+    line: so only a name of one public host is offered, no pattern, no address, none of a network of
+    the user's own.
+    """
     # One that a rule names was refused for something else, which no further entry changes.
     if attempt.what not in {What.LOOKUP, What.CONNECT} or attempt.rule:
         return None
-    entry = _where(attempt).removesuffix(f":{DEFAULT_PORT}")
-    try:
-        read_rule(entry)
-    except ValueError:
-        return None  # a server chooses what it asks for: it need not be a host, nor even text
-    return entry
+    host = canonical_host(attempt.host)
+    if host is None or is_address(host) or "." not in host:
+        return None
+    if host.rpartition(".")[2] in _OWN_NETWORK:
+        return None
+    port = attempt.port or DEFAULT_PORT
+    return host if port == DEFAULT_PORT else f"{host}:{port}"
 
 
 def _broken(attempt: Attempt) -> str:
