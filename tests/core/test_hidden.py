@@ -11,7 +11,15 @@ import msgspec
 import pytest
 
 from mcp_jail.core import hidden
-from mcp_jail.core.hidden import cleaned, has_hidden, marked, may_hide, stripped
+from mcp_jail.core.hidden import (
+    MARKS_LIMIT,
+    cleaned,
+    has_hidden,
+    marked,
+    may_hide,
+    spelled_out,
+    stripped,
+)
 from mcp_jail.core.policy import Text
 from mcp_jail.core.strict import DEPTH_LIMIT
 
@@ -356,3 +364,12 @@ def test_the_deepest_message_can_be_treated() -> None:
     for level in range(DEPTH_LIMIT):
         value = [value] if level % 2 else {"a\u200b": value}
     assert cleaned(value, Text.STRIP)[1] == 1 + DEPTH_LIMIT // 2
+
+
+def test_a_run_is_spelled_out_whole_however_long_it_is() -> None:
+    text = "a" + "\u200b\u200c" * 900 + "b" + tags("hi" * 300)
+    assert spelled_out(text).count("U+") == len(text) - 2
+    assert '"' + "hi" * 300 + '"' in spelled_out(text)
+    many = "a\u200b" * (MARKS_LIMIT + 50)
+    assert spelled_out(many).count("⟦U+200B⟧") == MARKS_LIMIT + 50
+    assert spelled_out("plain") == "plain"

@@ -61,6 +61,11 @@ def marked(text: str) -> str:
     return "".join((*parts, kept))
 
 
+def spelled_out(text: str) -> str:
+    """The text with every hidden character told, however many: up to thirteen times as long."""
+    return text if _is_plain(text) else _hidden().sub(lambda run: _told(run[0]), text)
+
+
 def stripped(text: str) -> str:
     """The text without its hidden characters, the same object where there is none."""
     if _is_plain(text):
@@ -210,12 +215,17 @@ def _encoded() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
 
 def _mark(run: str) -> str:
     if len(run) <= RUN_SHOWN:
-        codes = " ".join(f"U+{ord(char):04X}" for char in run)
-    else:
-        codes = f"U+{ord(run[0]):04X}…\xd7{len(run)}"
+        return _told(run)
+    codes = f"U+{ord(run[0]):04X}…\xd7{len(run)}"
     spelled = _spelled(run)
     if len(spelled) > SPELLED_LIMIT:
         spelled = spelled[:SPELLED_LIMIT] + "…"
+    return f'⟦{codes} "{spelled}"⟧' if spelled else f"⟦{codes}⟧"
+
+
+def _told(run: str) -> str:
+    codes = " ".join(f"U+{ord(char):04X}" for char in run)
+    spelled = _spelled(run)
     return f'⟦{codes} "{spelled}"⟧' if spelled else f"⟦{codes}⟧"
 
 
