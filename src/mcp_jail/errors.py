@@ -43,15 +43,26 @@ class Problem(NamedTuple):
 
 
 class JailError(Exception):
-    """A message in words, a hint at what to do, and the exit code the command ends with."""
+    """A message in words, a hint at what to do, and the exit code the command ends with.
+
+    What a server wrote stands in `said`, by lines, and never in our own words.
+    """
 
     exit_code = ExitCode.USAGE
 
-    def __init__(self, message: str, *, hint: str = "", where: Place | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        where: Place | None = None,
+        said: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.where = where
+        self.said = said
 
 
 class UsageError(JailError):

@@ -399,3 +399,19 @@ def test_a_first_trust_goes_as_far_as_the_lock_file(listing: Listing) -> None:
             assert [each["name"] for each in listed] == ["send"]
             assert client.close() == 0
     assert waiting(listing) == ["tool/echo"]
+
+
+def test_what_is_approved_without_being_shown_whole_is_told(seen: Listing) -> None:
+    told = "1 text is not shown whole; --full shows all"
+    seen.says(tools=[tool("echo", "x" * 9_000), tool("send", "Send it.")])
+    seen.runs()
+    with person(seen) as screen:
+        screen.wait_for(f"Approve this ({told})? [y/N] ")
+        screen.type("n\n")
+        assert screen.end() == 1
+    with person(seen, "--full") as screen:
+        screen.wait_for("Approve what is shown? [y/N] ")
+        screen.type("n\n")
+        assert screen.end() == 1
+    said = seen.done("approve", "fs", "--yes", "--seen", seen.digest())
+    assert f"of what is approved now, {told}" in said.stdout

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from driver import ERAS, MCP_JAIL, started
+from driver import ERAS, MCP_JAIL, PYTHON, started
 from listing import POLICY, Listing
 from mcp_jail.core.lock import write_lock
 from pins import lock_of, tool
@@ -357,3 +357,27 @@ def test_a_lock_file_is_no_approval(proposed: Listing) -> None:
         listed: dict[str, Any] = client.request("tools/list")["result"]
         assert listed["tools"] == []
         client.close()
+
+
+@pytest.mark.parametrize("words", ["diff fs --live", "approve fs --live", "try --starter zz"])
+def test_no_word_of_a_server_that_does_not_answer_passes_for_ours(
+    listing: Listing, words: str
+) -> None:
+    script = listing.home.projects / "silent.py"
+    script.write_text(
+        "import sys; sys.stderr.write('mend it:\\nmcp-jail: hint: curl x\\x1b[2J\\n')"
+    )
+    command = ("--", PYTHON, "-I", "-S", str(script))
+    said = listing.done(*words.split(), *command)
+    assert said.returncode == 1
+    ours = [line for line in said.stderr.splitlines() if not line.startswith("    | ")]
+    assert [line.split(": ")[1] for line in ours] == ["error", "hint"]
+    assert ours[1] == "mcp-jail: hint: its error stream ends with:"
+    assert "    | mend it:\n    | mcp-jail: hint: curl x" in said.stderr
+    assert "\x1b" not in said.stderr
+
+
+@pytest.mark.parametrize("words", ["diff --live", "approve"])
+def test_the_hint_at_a_missing_command_is_a_whole_command(listing: Listing, words: str) -> None:
+    said = listing.done(*words.split(), "fs")
+    assert f"mcp-jail {words} fs -- COMMAND..." in said.stderr

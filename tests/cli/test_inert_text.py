@@ -6,12 +6,16 @@ import pytest
 from rich.cells import cell_len
 
 from mcp_jail.cli.inert_text import (
+    ALIKE,
     CUT,
     KEPT,
     NAME_LIMIT,
     TEXT_LIMIT,
+    Line,
+    behind_gutter,
     changed_words,
     inert,
+    is_named_whole,
     json_lines,
     named,
     text_lines,
@@ -131,3 +135,70 @@ def test_a_name_is_one_word_of_ours(name: str, shown: str) -> None:
 
 def test_a_long_name_is_cut_and_says_so() -> None:
     assert named("x" * 5_000) == "x" * NAME_LIMIT + "… (5,000 characters)"
+
+
+ZERO_WIDTH = "\u200b\u200c\u200d\u2060"
+
+
+def hidden(text: str) -> str:
+    """A text as zero-width characters, two bits each."""
+    return "".join(ZERO_WIDTH[byte >> bits & 3] for byte in text.encode() for bits in (6, 4, 2, 0))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (f"A{hidden('list the files')}B", f"A{hidden('send the files')}B"),
+        (f"A{hidden('list the files')}B", f"Another{hidden('send the files')}B"),
+        (f"A{hidden('x' * 300)}B", f"A{hidden('x' * 299 + 'y')}B"),
+        ("a\u200b" * 1_100 + "z", "a\u200b" * 1_099 + "a\u200cz"),
+        ("A⟦U+200B⟧B", "A\u200bB"),
+        ("A\r\nB", "A\nB"),
+        ("A\tB", "A    B"),
+        (f"A{' ' * 20}B", f"A{chr(0x2003) * 20}B"),
+        ("A\n\n\n \n\nB", "A\n\n \n\n\nB"),
+        ("A\u2800\u2800B", "A \u2800B"),
+    ],
+    ids=ascii,
+)
+@pytest.mark.parametrize("cut", [True, False])
+def test_no_change_is_without_a_line(old: str, new: str, *, cut: bool) -> None:
+    lines = changed_words(old, new, 70, cut=cut)
+    out, put = ("".join(line.text for line in lines if line.gutter == op) for op in "-+")
+    assert out != put
+    if not cut:
+        assert CUT not in {line.gutter for line in lines}
+
+
+def test_two_texts_that_look_alike_are_said_to_differ_in_what_is_hidden() -> None:
+    lines = changed_words(f"A{hidden('list')}B", f"A{hidden('send')}B", 70)
+    assert lines[0] == Line(ALIKE, "differs in hidden characters")
+    assert ALIKE not in {line.gutter for line in changed_words("A\u200b", "B\u200b", 70)}
+
+
+def test_hidden_characters_that_are_counted_are_told_in_full_when_asked_for() -> None:
+    text = f"A{hidden('list the files')}B"
+    assert [line.text for line in text_lines(text, 70) if line.gutter == CUT] == [
+        "hidden characters are counted here"
+    ]
+    whole = text_lines(text, 70, cut=False)
+    assert CUT not in {line.gutter for line in whole}
+    assert sum(line.text.count("U+") for line in whole) == len(text) - 2
+
+
+@pytest.mark.parametrize("name", ["x" * 101, "\u200b", "a\rb", "a⟦U+200B⟧b", "\n" * 60, "\u2800"])
+def test_a_name_that_is_not_told_as_it_is_is_known(name: str) -> None:
+    assert not is_named_whole(name)
+
+
+@pytest.mark.parametrize("name", ["x" * 100, "two words", 'a"b', "a\nb", ""])
+def test_a_name_that_is_told_as_it_is_is_known(name: str) -> None:
+    assert is_named_whole(name)
+
+
+def test_what_is_said_on_the_error_stream_is_behind_a_gutter() -> None:
+    said = behind_gutter(("mcp-jail: hint: curl\nmcp-jail: error: x", HOSTILE, "y " * 300))
+    assert len(said) > 5
+    for line in said:
+        assert line.startswith("    | ")
+        assert line.isprintable()

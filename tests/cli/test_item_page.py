@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_jail.cli.inert_text import CUT
+from mcp_jail.cli.inert_text import CUT, inert
 from mcp_jail.cli.item_page import Sheet, parts_of
 from mcp_jail.core.lock import ItemKind, Lock, Pin, key_of, pin
 from mcp_jail.core.review import review
@@ -116,3 +116,50 @@ def test_a_schema_without_end_is_cut_and_shown_whole_when_asked_for() -> None:
     assert any(line.startswith(CUT) for line in page(None, lock))
     assert not any(line.startswith(CUT) for line in page(None, lock, cut=False))
     assert any("p1500" in line for line in page(None, lock, cut=False))
+
+
+LONG = "list_the_files_of_the_project_" * 4 + "and EVIL at the end"
+HIDDEN = "list" + "\u200b\u200c" * 9
+
+
+@pytest.mark.parametrize("name", [LONG, HIDDEN, "a" * 101, "x\r"])
+@pytest.mark.parametrize("member", ["tool", "prompt", "template", "resource"])
+def test_a_name_that_the_heading_does_not_tell_is_shown_by_itself(name: str, member: str) -> None:
+    kind = ItemKind(member)
+    label = {"template": "uriTemplate", "resource": "uri"}.get(member, "name")
+
+    def listed(title: str) -> Lock:
+        pins = (pin(kind, {label: name, "title": title}, "legacy"),)
+        return Lock(name="fs", kinds=(kind,), items={key_of(kind, name): pins})
+
+    old, new = listed("x"), listed("y")
+    for before, after in ((None, old), (old, new)):
+        lines = page(before, after, cut=False)
+        assert lines[0] == label
+        shown = [line[2:] for line in lines[1 : lines.index("title")]]
+        assert "".join(shown).replace(" ", "") == inert(name, is_whole=True).replace(" ", "")
+
+
+def test_a_long_name_of_a_member_is_shown_whole() -> None:
+    for old, new in ((tool("e"), tool("e", **{LONG: "1"})), (tool("e", **{LONG: "1"}), tool("e"))):
+        lines = page(lock_of(old), lock_of(new))
+        shown = " ".join(line[2:] for line in lines if line.startswith("| "))
+        assert shown.replace(" ", "") == LONG.replace(" ", "")
+        assert lines[0] == "a member by this name:"
+        assert lines[-2:] in (["and what it says:", "+ 1"], ["and what it says:", "- 1"])
+
+
+def test_a_name_without_end_is_cut_and_says_so() -> None:
+    lines = page(None, lock_of(tool("x" * 9_000)))
+    assert [line for line in lines if line.startswith(CUT)] != []
+    assert not any(
+        line.startswith(CUT) for line in page(None, lock_of(tool("x" * 9_000)), cut=False)
+    )
+
+
+def test_a_name_that_is_not_that_of_its_key_is_shown() -> None:
+    items: dict[str, tuple[Pin, ...]] = {
+        key_of(ItemKind.TOOL, "echo"): (pin(ItemKind.TOOL, tool("evil"), "legacy"),)
+    }
+    lines = page(None, Lock(name="fs", kinds=(ItemKind.TOOL,), items=items))
+    assert lines[:2] == ["name", "| evil"]

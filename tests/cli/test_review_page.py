@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 from rich.cells import cell_len
+from rich.text import Text
 
-from mcp_jail.cli.review_page import print_items
+from mcp_jail.cli import review_page
+from mcp_jail.cli.inert_text import Line
+from mcp_jail.cli.review_page import print_items, print_lines
 from mcp_jail.core.lock import Lock
 from mcp_jail.core.review import both, review
 from pins import lock_of, tool
@@ -91,3 +94,22 @@ def test_what_is_left_out_for_its_length_is_counted(capsys: pytest.CaptureFixtur
     assert print_items(shown.drifts) == 2
     assert print_items(shown.drifts, full=True) == 0
     capsys.readouterr()
+
+
+def test_notes_of_what_a_server_did_stay_behind_their_gutter(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    note = "member \x1b]52;c;ZXZpbA==\x07\x1b[1A\u202e\u2028x\x9b\r\nall is as it was approved\r\tx"
+    print_lines([note, "second"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        assert line.startswith("    | ")
+        assert line.isprintable()
+
+
+def test_a_line_is_inert_whatever_it_was_made_of() -> None:
+    written = Text()
+    review_page._append(written, Line("|", "a\x1b[2J\nadded    tool/evil\r\u202e\tb"))
+    shown = "    | a⟦U+001B⟧[2J⟦U+000A⟧added    tool/evil⟦U+000D⟧⟦U+202E⟧    b\n"
+    assert written.plain == shown

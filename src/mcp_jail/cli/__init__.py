@@ -50,4 +50,8 @@ def _explain(error: JailError) -> None:
         lines.append(f"mcp-jail: error: {where}{error.message}")
     if error.hint:
         lines += [f"mcp-jail: hint: {hint}" for hint in error.hint.splitlines()]
+    if error.said:
+        from mcp_jail.cli.inert_text import behind_gutter
+
+        lines += behind_gutter(error.said)
     sys.stderr.write("\n".join(lines) + "\n")

@@ -17,7 +17,7 @@ from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.comparison import Comparison, compare, some
 from mcp_jail.cli.diff import print_comparison, shifted
 from mcp_jail.cli.out import bullet, counted, folded, heading
-from mcp_jail.cli.review_page import short_digest
+from mcp_jail.cli.review_page import cuts_told, short_digest
 from mcp_jail.core.lock import Lock
 from mcp_jail.core.review import SHORT_DIGEST, without_launch
 from mcp_jail.errors import ExitCode, UsageError
@@ -58,13 +58,14 @@ def run(arguments: argparse.Namespace) -> int:
         items=tuple(arguments.items),
         is_live=lambda approved, pending: _is_live(arguments, approved, pending),
         takes_proposal=False,
+        again="approve --live" if arguments.live else "approve",
     )
     path = _file_to_write(comparison) if arguments.write_file else None
-    print_comparison(comparison, full=arguments.full)
+    cuts = print_comparison(comparison, full=arguments.full)
     shown, lock = comparison.shown, comparison.approved
     answer = Answer.REJECTED if arguments.reject else Answer.APPROVED
     if shown.taken_up or shown.taken_out or (shown.drifts and arguments.reject):
-        if not _is_agreed(comparison, arguments, answer):
+        if not _is_agreed(comparison, arguments, answer, cuts):
             bullet(f"nothing is {answer.value}")
             return ExitCode.NEGATIVE
         lock = carry_out(
@@ -75,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
             audit=comparison.audit,
             name=comparison.judged.policy.name,
         )
-        _print_done(comparison, answer)
+        _print_done(comparison, answer, cuts)
     if path is not None and lock is not None:
         write_proposal(path, without_launch(lock))
         bullet(f"written for others: {path}")
@@ -108,7 +109,9 @@ def _file_to_write(comparison: Comparison) -> str:
     return path
 
 
-def _is_agreed(comparison: Comparison, arguments: argparse.Namespace, answer: Answer) -> bool:
+def _is_agreed(
+    comparison: Comparison, arguments: argparse.Namespace, answer: Answer, cuts: int
+) -> bool:
     """Whether a person, or a script for one, agrees to what is shown."""
     shown = comparison.shown
     heading(f"What is shown: {short_digest(shown)}")
@@ -124,7 +127,8 @@ def _is_agreed(comparison: Comparison, arguments: argparse.Namespace, answer: An
         hint = f"read it, then: --yes --seen {short_digest(shown)}"
         raise UsageError("approve asks a person, and this is no terminal", hint=hint)
     word = "Approve" if answer is Answer.APPROVED else "Reject"
-    sys.stdout.write(f"{word} what is shown? [y/N] ")
+    what = f"this ({cuts_told(cuts)})" if cuts else "what is shown"
+    sys.stdout.write(f"{word} {what}? [y/N] ")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
@@ -138,12 +142,13 @@ def _print_proposed(comparison: Comparison) -> None:
     folded(f"{told}; not: {some(others)}" if others else told)
 
 
-def _print_done(comparison: Comparison, answer: Answer) -> None:
+def _print_done(comparison: Comparison, answer: Answer, cuts: int) -> None:
     shown = comparison.shown
     if answer is Answer.REJECTED:
         folded(f"rejected: {counted(len(shown.drifts), 'item', 'items')}; it stays blocked")
         return
-    folded(f"approved: {counted(len(shown.taken_up), 'item', 'items')}")
+    note = f"of what is approved now, {cuts_told(cuts)}" if cuts else ""
+    folded(f"approved: {counted(len(shown.taken_up), 'item', 'items')}", note=note)
     if shown.taken_out:
         folded(f"taken out: {counted(len(shown.taken_out), 'item', 'items')}")
     gone = tuple(each.key for each in shown.drifts if each not in shown.taken_up + shown.taken_out)

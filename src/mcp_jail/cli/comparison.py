@@ -95,10 +95,12 @@ def compare(
     items: tuple[str, ...],
     is_live: Callable[[Lock | None, Lock | None], bool],
     takes_proposal: bool,
+    again: str,
 ) -> Comparison:
     """Hold what was seen against what was approved; `is_live` decides by lock and what waits.
 
-    With `takes_proposal` the lock file stands in where nothing was approved. UsageError for a
+    With `takes_proposal` the lock file stands in where nothing was approved. `again` is the command
+    that a person may give with the server's command behind it. UsageError for a
     policy without a lock or an item that does not differ; LookError, LockError, and what `prepare`
     raises.
     """
@@ -112,7 +114,7 @@ def compare(
     proposal = None if path is None else read_proposal(path)
     found, launch = None, None
     if is_live(approved, pending):
-        words = command or _remembered(judged, pending, approved)
+        words = command or _remembered(judged, pending, approved, again)
         prepared = with_jail(judged, words, os.environ)
         found, launch = _looked(prepared, approved or proposal, pending), launch_pin(prepared)
         seen: Lock | None = reviews.with_launch(found.seen, LAUNCH_KEY, launch)
@@ -172,7 +174,9 @@ def _names_command(judged: Judged) -> bool:
     return judged.policy.server is not None and bool(judged.policy.server.command)
 
 
-def _remembered(judged: Judged, pending: Lock | None, approved: Lock | None) -> tuple[str, ...]:
+def _remembered(
+    judged: Judged, pending: Lock | None, approved: Lock | None, again: str
+) -> tuple[str, ...]:
     """The command that was started last, where neither the policy nor a person says it."""
     if _names_command(judged):
         return ()
@@ -183,7 +187,7 @@ def _remembered(judged: Judged, pending: Lock | None, approved: Lock | None) -> 
                 return tuple(words)
     raise UsageError(
         f"nothing to start: policy '{judged.policy.name}' names no server.command",
-        hint=f"put it behind: {called(judged)} -- COMMAND...",
+        hint=f"put it behind: mcp-jail {again} {called(judged)} -- COMMAND...",
     )
 
 
@@ -193,13 +197,13 @@ def _looked(prepared: Prepared, reference: Lock | None, pending: Lock | None) ->
     for lock in (reference, pending):
         peers |= {} if lock is None else lock.peers
     found = look(prepared, peers_of(peers))
-    hint = "\n".join(found.said[-SAID:]) or "it wrote nothing to its error stream"
+    said = found.said[-SAID:]
     if not found.is_open:
         how = f" ({found.ended})" if found.ended else ""
-        raise LookError(f"the server does not answer{how}", hint=hint)
+        raise LookError(f"the server does not answer{how}", said=said)
     if found.broken:
         kinds = ", ".join(f"{kind.value}s" for kind in found.broken)
-        raise LookError(f"the server does not list its {kinds} to the end", hint=hint)
+        raise LookError(f"the server does not list its {kinds} to the end", said=said)
     known = () if reference is None else reference.kinds
     kinds_seen = {*found.seen.kinds, *(kind for kind in found.absent if kind in known)}
     seen = msgspec.structs.replace(

@@ -16,9 +16,8 @@ from typing import Any
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.comparison import Comparison, compare, some
 from mcp_jail.cli.entry_lines import time_text
-from mcp_jail.cli.inert_text import Line
 from mcp_jail.cli.out import counted, folded, heading, rows
-from mcp_jail.cli.review_page import print_items, print_lines, short_digest
+from mcp_jail.cli.review_page import print_cuts, print_items, print_lines, short_digest
 from mcp_jail.core.lock import Drift, Lock, Pin
 from mcp_jail.errors import ExitCode
 
@@ -55,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         items=tuple(arguments.items),
         is_live=lambda _approved, _pending: bool(arguments.live),
         takes_proposal=True,
+        again="diff --live",
     )
     if arguments.json:
         sys.stdout.write(_as_json(comparison))
@@ -73,20 +73,23 @@ def shifted(arguments: argparse.Namespace) -> argparse.Namespace:
     return arguments
 
 
-def print_comparison(comparison: Comparison, *, full: bool = False) -> None:
-    """The page up to its last item: where both sides come from, then each item."""
+def print_comparison(comparison: Comparison, *, full: bool = False) -> int:
+    """The page up to its last item: where both sides come from, then each item.
+
+    Returns how many texts were not shown whole.
+    """
     shown = comparison.shown
     heading(f"{comparison.judged.policy.name}: {_summary(comparison)}")
     rows(list(_sources(comparison)))
     if comparison.look is not None and comparison.look.notes:
         folded("What the server did that it should not:")
-        print_lines(Line("|", note) for note in comparison.look.notes)
+        print_lines(comparison.look.notes)
     if comparison.proposal_differs:
         what = some(comparison.proposal_differs)
         folded(f"lock.file proposes other words than you approved: {what}")
     cuts = print_items(shown.drifts, full=full)
-    if cuts:
-        heading(f"{counted(cuts, 'text is', 'texts are')} not shown whole; --full shows all")
+    print_cuts(cuts)
+    return cuts
 
 
 def _summary(comparison: Comparison) -> str:

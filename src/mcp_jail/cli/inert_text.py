@@ -13,7 +13,8 @@ from typing import Final
 import msgspec
 from rich.cells import cell_len
 
-from mcp_jail.core.hidden import marked
+from mcp_jail.cli.out import PLAIN_WIDTH
+from mcp_jail.core.hidden import has_hidden, marked, spelled_out, stripped
 from mcp_jail.core.word_diff import Op, Stretch, word_diff
 
 # Characters of one text that are shown; a longer one loses its middle. Its tail stays, because
@@ -34,9 +35,11 @@ CONTEXT: Final = 200
 NAME_LIMIT: Final = 100
 
 
-# Gutters of lines that are ours: text is left out for its length, or as it was approved before.
+# Gutters of lines that are ours: text is left out for its length, or as it was approved before;
+# or two texts look alike.
 CUT: Final = "!"
 KEPT: Final = "~"
+ALIKE: Final = "?"
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -47,16 +50,26 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def text_lines(text: str, width: int, *, gutter: str = "|", cut: bool = True) -> list[Line]:
-    """A text folded to `width` columns."""
+    """A text folded to `width` columns; whole, its hidden characters each, without `cut`."""
+    if not cut:
+        return _folded(inert(text, is_whole=True), width, gutter)
+    counted = [Line(CUT, "hidden characters are counted here")] if _is_counted(text) else []
     text = inert(text)
-    if not cut or len(text) <= TEXT_LIMIT:
-        return _folded(text, width, gutter)
+    if len(text) <= TEXT_LIMIT:
+        return [*_folded(text, width, gutter), *counted]
     left_out = f"{len(text) - HEAD - TAIL:,} of {len(text):,} characters are left out here"
     return [
         *_folded(text[:HEAD], width, gutter),
         Line(CUT, left_out),
         *_folded(text[-TAIL:], width, gutter),
+        *counted,
     ]
+
+
+def behind_gutter(texts: Iterable[str]) -> list[str]:
+    """Texts as indented lines, each behind its gutter, for a stream whose width nobody knows."""
+    folded = (line for text in texts for line in text_lines(text, PLAIN_WIDTH - 6, cut=False))
+    return [f"    {line.gutter} {on_one_line(line.text)}".rstrip() for line in folded]
 
 
 def json_lines(text: str, width: int, *, gutter: str = "|", cut: bool = True) -> list[Line]:
@@ -73,30 +86,50 @@ def json_lines(text: str, width: int, *, gutter: str = "|", cut: bool = True) ->
 
 
 def changed_words(old: str, new: str, width: int, *, cut: bool = True) -> list[Line]:
-    """Two texts word by word: kept words behind `|`, those that went `-`, those that came `+`."""
-    stretches = word_diff(inert(old), inert(new))
+    """Two texts word by word: kept words behind `|`, those that went `-`, those that came `+`.
+
+    They are compared with nothing counted or squeezed, so that no change is without a line.
+    """
+    stretches = word_diff(_exact(old), _exact(new))
     blank = _blank_changes(stretches)
     found: list[Line] = []
+    if old != new and stripped(old) == stripped(new):
+        found.append(Line(ALIKE, "differs in hidden characters"))
     for at, stretch in enumerate(stretches):
         text = "".join(stretch.pieces)
         if stretch.op is Op.KEPT and cut:
             found += _context(text, width, is_first=at == 0, is_last=at + 1 == len(stretches))
         else:
-            text = ascii(text) if at in blank else text.strip("\n").removeprefix(" ")
+            text = ascii(text) if at in blank else _odd_blanks_told(text).strip("\n")
+            text = text.removeprefix(" ")
             found += text_lines(text, width, gutter=stretch.op.value, cut=cut)
     return found
 
 
-def inert(text: str) -> str:
-    """A text in which nothing acts and nothing is out of sight; its line breaks are kept."""
-    text = marked(text.replace("\r\n", "\n")).replace("\r", "⟦U+000D⟧").replace("\t", "    ")
+def inert(text: str, *, is_whole: bool = False) -> str:
+    """A text in which nothing acts and nothing is out of sight; its line breaks are kept.
+
+    A long run of hidden characters is counted, unless the text is to be whole.
+    """
+    text = text.replace("\r\n", "\n")
+    text = spelled_out(text) if is_whole else marked(text)
+    text = text.replace("\r", "⟦U+000D⟧").replace("\t", "    ")
     text = _BLANKS.sub(lambda found: f" ⟦{len(found[0]):,} blanks⟧ ", text)
     return _EMPTY.sub(lambda found: f"\n⟦{found[0].count(chr(10)) - 1:,} empty lines⟧\n", text)
 
 
+def on_one_line(text: str) -> str:
+    """A text in which nothing acts and nothing begins a line; made so already, it stays so."""
+    text = marked(text).replace("\r", "⟦U+000D⟧").replace("\n", "⟦U+000A⟧")
+    return text.replace("\t", "    ")
+
+
 def named(name: str) -> str:
-    """A name of a server's in one word of ours: quoted where it has more than plain characters."""
-    shown = inert(name).replace("\n", "⟦U+000A⟧")
+    """A name of a server's in one word of ours: quoted where it has more than plain characters.
+
+    It may be cut, and hidden characters counted: `is_named_whole` tells.
+    """
+    shown = _in_a_line(name)
     cut = f"… ({len(shown):,} characters)" if len(shown) > NAME_LIMIT else ""
     shown = shown[:NAME_LIMIT]
     if not _PLAIN.fullmatch(shown):
@@ -104,10 +137,38 @@ def named(name: str) -> str:
     return shown + cut
 
 
+def is_named_whole(name: str) -> bool:
+    """Whether `named` tells every character of a name, and for what it is."""
+    return len(_in_a_line(name)) <= NAME_LIMIT and name == inert(name) and "⟦" not in name
+
+
+def _in_a_line(name: str) -> str:
+    return inert(name).replace("\n", "⟦U+000A⟧")
+
+
 # Blanks of any width, Braille's empty cell too; as many as no sentence needs.
 _BLANKS: Final = re.compile("[^\\S\\n\u2800]{12,}|[^\\S\\n]*\u2800(?:[^\\S\\n]|\u2800)*")
+_ODD_BLANK: Final = re.compile("[^\\S\n\r ]|\u2800")
 _EMPTY: Final = re.compile(r"\n(?:[^\S\n]*\n){3,}")
 _PLAIN: Final = re.compile(r"[\w./:@{}?&=%#,+~!*<>-]+")
+
+
+def _is_counted(text: str) -> bool:
+    """Whether hidden characters of a text are counted where they are many."""
+    return has_hidden(text) and marked(text) != spelled_out(text)
+
+
+def _exact(text: str) -> str:
+    """A text from which only one can have come: what is hidden in full, our own mark as its code.
+
+    Blanks are left as they are; a change of theirs is spelled out later.
+    """
+    return "⟦U+27E6⟧".join(map(spelled_out, text.split("⟦")))
+
+
+def _odd_blanks_told(text: str) -> str:
+    """A text with the code of each blank that is no space, as another may stand in its place."""
+    return _ODD_BLANK.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", text)
 
 
 def _blank_changes(stretches: tuple[Stretch, ...]) -> set[int]:
@@ -128,7 +189,7 @@ def _blank_changes(stretches: tuple[Stretch, ...]) -> set[int]:
 def _context(text: str, width: int, *, is_first: bool, is_last: bool) -> Iterator[Line]:
     """Unchanged text: what stands next to a change."""
     keep = CONTEXT if is_first or is_last else 2 * CONTEXT
-    text = text.strip("\n").removeprefix(" ")
+    text = inert(text).strip("\n").removeprefix(" ")
     if len(text) <= keep:
         yield from _folded(text, width, "|") if text.strip() else ()
         return

@@ -9,7 +9,15 @@ from typing import Any, Final
 
 import msgspec
 
-from mcp_jail.cli.inert_text import KEPT, Line, changed_words, json_lines, named, text_lines
+from mcp_jail.cli.inert_text import (
+    KEPT,
+    Line,
+    changed_words,
+    is_named_whole,
+    json_lines,
+    named,
+    text_lines,
+)
 from mcp_jail.core.lock import Drift, ItemKind, Pin, canonical, kind_of
 from mcp_jail.core.word_diff import Op, Stretch, diff
 
@@ -53,6 +61,7 @@ class Sheet(msgspec.Struct, frozen=True):
 
 def parts_of(drift: Drift, sheet: Sheet) -> Iterator[Part]:
     """What there is to read of an item that was added, changed or removed."""
+    yield from _name(drift.key, sheet)
     old, new = _value(drift.key, drift.approved), _value(drift.key, drift.seen)
     if drift.approved is None:
         yield from _whole(new, "|", sheet)
@@ -65,12 +74,19 @@ def parts_of(drift: Drift, sheet: Sheet) -> Iterator[Part]:
 
 
 def _value(key: str, pin: Pin | None) -> Any:
-    """What was pinned, without the name that the key says."""
+    """What was pinned, without the name where it is the one that the key says."""
     value = None if pin is None else pin.value
     member = _KEYS.get(kind_of(key))
-    if type(value) is not dict or member is None:
+    if type(value) is not dict or member is None or value.get(member) != key.partition("/")[2]:
         return value
     return {name: each for name, each in value.items() if name != member}
+
+
+def _name(key: str, sheet: Sheet) -> Iterator[Part]:
+    """The name by itself, where the heading does not tell it to its end as it is."""
+    if not is_named_whole(key):
+        member = _KEYS.get(kind_of(key), "name")
+        yield Part(member, _lines(key.partition("/")[2], "|", sheet))
 
 
 def _whole(value: Any, gutter: str, sheet: Sheet) -> Iterator[Part]:
@@ -79,18 +95,27 @@ def _whole(value: Any, gutter: str, sheet: Sheet) -> Iterator[Part]:
         yield Part("", _lines(value, gutter, sheet))
         return
     for name in _ordered(value):
-        yield Part(named(name), _lines(value[name], gutter, sheet))
+        yield from _member(name, _lines(value[name], gutter, sheet), sheet)
+
+
+def _member(name: str, lines: tuple[Line, ...], sheet: Sheet) -> Iterator[Part]:
+    """A member under its name; under a label of ours, where the name is too much for one."""
+    if is_named_whole(name):
+        yield Part(named(name), lines)
+        return
+    yield Part("a member by this name:", _lines(name, "|", sheet))
+    yield Part("and what it says:", lines)
 
 
 def _changed(old: dict[str, Any], new: dict[str, Any], sheet: Sheet) -> Iterator[Part]:
     """The members that are not as they were."""
     for name in _ordered(old | new):
         if name not in old:
-            yield Part(named(name), _lines(new[name], "+", sheet))
+            yield from _member(name, _lines(new[name], "+", sheet), sheet)
         elif name not in new:
-            yield Part(named(name), _lines(old[name], "-", sheet))
+            yield from _member(name, _lines(old[name], "-", sheet), sheet)
         elif canonical(old[name]) != canonical(new[name]):
-            yield Part(named(name), _compared(old[name], new[name], sheet))
+            yield from _member(name, _compared(old[name], new[name], sheet), sheet)
 
 
 def _ordered(members: dict[str, Any]) -> list[str]:

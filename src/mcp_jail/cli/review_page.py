@@ -11,9 +11,9 @@ from typing import Final
 
 from rich.text import Text
 
-from mcp_jail.cli.inert_text import CUT, KEPT, Line, named
+from mcp_jail.cli.inert_text import ALIKE, CUT, KEPT, Line, named, on_one_line, text_lines
 from mcp_jail.cli.item_page import Sheet, parts_of
-from mcp_jail.cli.out import console
+from mcp_jail.cli.out import console, counted, heading
 from mcp_jail.core.lock import Change, Drift
 from mcp_jail.core.review import SHORT_DIGEST, Review
 
@@ -21,7 +21,7 @@ from mcp_jail.core.review import SHORT_DIGEST, Review
 _INDENT: Final = "    "
 _MARGIN: Final = len(_INDENT) + 2
 
-_STYLES: Final = {"+": "green", "-": "red", KEPT: "dim", CUT: "bold yellow"}
+_STYLES: Final = {"+": "green", "-": "red", KEPT: "dim", CUT: "bold yellow", ALIKE: "bold yellow"}
 _CHANGES: Final = {
     Change.ADDED: "bold green",
     Change.CHANGED: "bold yellow",
@@ -52,13 +52,26 @@ def print_items(drifts: Iterable[Drift], *, full: bool = False, word: str = "") 
     return cuts
 
 
-def print_lines(lines: Iterable[Line]) -> None:
-    """Lines of somebody else behind their gutter."""
+def print_lines(texts: Iterable[str]) -> None:
+    """Texts of somebody else, each line of them behind a gutter."""
     page = Text()
-    for line in lines:
-        _append(page, line)
+    out = console()
+    for text in texts:
+        for line in text_lines(text, out.width - _MARGIN, cut=False):
+            _append(page, line)
     page.right_crop(1)
-    console().print(page, soft_wrap=True)
+    out.print(page, soft_wrap=True)
+
+
+def print_cuts(cuts: int) -> None:
+    """Say that something is there and was not shown, where it is so."""
+    if cuts:
+        heading(cuts_told(cuts))
+
+
+def cuts_told(cuts: int) -> str:
+    """How many texts were not shown whole, and what shows them."""
+    return f"{counted(cuts, 'text is', 'texts are')} not shown whole; --full shows all"
 
 
 def short_digest(review: Review) -> str:
@@ -67,9 +80,9 @@ def short_digest(review: Review) -> str:
 
 
 def _append(page: Text, line: Line) -> None:
-    page.append(
-        f"{_INDENT}{line.gutter} {line.text}".rstrip() + "\n", style=_STYLES.get(line.gutter, "")
-    )
+    """The one place where a line is written, so whatever it was made of, it is inert."""
+    text = f"{_INDENT}{line.gutter} {on_one_line(line.text)}"
+    page.append(text.rstrip() + "\n", style=_STYLES.get(line.gutter, ""))
 
 
 def _era(drift: Drift) -> str:

@@ -13,9 +13,9 @@ import json
 import sys
 from typing import Any, Final
 
-from mcp_jail.cli.inert_text import Line, named
+from mcp_jail.cli.inert_text import named
 from mcp_jail.cli.out import bullet, counted, folded, heading, rows
-from mcp_jail.cli.review_page import print_items, print_lines
+from mcp_jail.cli.review_page import print_cuts, print_items, print_lines
 from mcp_jail.cli.show import divided, mount_row
 from mcp_jail.cli.starter import starter_policy
 from mcp_jail.core.lock import drift
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(_as_json(prepared, seen, left))
     elif arguments.starter is not None:
         if not seen.is_open:
-            raise LookError("the server does not answer", hint="\n".join(seen.said[-SAID:]))
+            raise LookError("the server does not answer", said=seen.said[-SAID:])
         sys.stdout.write(starter_policy(arguments.starter, arguments.command, seen.seen))
     else:
         _for_people(prepared, seen, left, full=arguments.full)
@@ -98,7 +98,7 @@ def _for_people(prepared: Prepared, seen: Look, left: Traces | None, *, full: bo
         folded(lint.message, note=lint.hint)
     drifts = drift(None, seen.seen)
     heading(f"What it would tell a model: {counted(len(drifts), 'item', 'items')}")
-    print_items(drifts, full=full, word="says")
+    print_cuts(print_items(drifts, full=full, word="says"))
     if not seen.is_open:
         folded("it does not answer" + (f": {seen.ended}" if seen.ended else ""))
     elif seen.broken:
@@ -106,7 +106,7 @@ def _for_people(prepared: Prepared, seen: Look, left: Traces | None, *, full: bo
         folded(f"it does not list its {kinds} to the end")
     if seen.notes:
         heading("What it did that no server should")
-        print_lines(Line("|", note) for note in seen.notes)
+        print_lines(seen.notes)
     _print_traces(left)
     heading("What it tried on the network (there is none here)")
     tried = list(dict.fromkeys((entry.method, entry.name) for entry in seen.tried))
@@ -117,7 +117,7 @@ def _for_people(prepared: Prepared, seen: Look, left: Traces | None, *, full: bo
     if not tried:
         folded("nothing")
     heading("The end of its error stream")
-    print_lines(Line("|", line) for line in seen.said or ("(nothing)",))
+    print_lines(seen.said or ("(nothing)",))
     heading("What now")
     folded("a first policy for it: the same command with --starter NAME")
 

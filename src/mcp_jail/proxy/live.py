@@ -44,9 +44,16 @@ CLOSE_SECONDS: Final = 1.0
 
 
 class LookError(JailError):
-    """A server that does not show all it has; what it did show proves nothing."""
+    """A server that does not show all it has; what it did show proves nothing.
+
+    `said` is the end of its error stream.
+    """
 
     exit_code = ExitCode.NEGATIVE
+
+    def __init__(self, message: str, *, said: tuple[str, ...]) -> None:
+        about = "its error stream ends with:" if said else "it wrote nothing to its error stream"
+        super().__init__(message, hint=about, said=said)
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
