@@ -83,7 +83,9 @@ def test_one_page_that_may_not_be_opened_ends_the_call(
     fine = PAGE | {"elicitationId": "page-2"}
     error = sent_to(play, [fine, page])
     assert error["code"] == mcp.DENIED
+    assert error["message"].startswith("denied by the user's policy: the server asked for input")
     assert "data" not in error
+    assert play.talk.tally.denials == 1
     assert [entry.verdict for entry in play.entries if entry.detail == {"from": "server"}] in (
         ["deny"],
         ["ask"],
@@ -128,6 +130,22 @@ def test_an_answer_that_a_client_would_choke_on_is_an_error_for_its_call(era: st
     assert kinds(effects) == ["ToClient", "Record"]
     assert entries(effects)[0].is_error
     assert kinds(play.answers({"content": []}, "ours-2")) == ["Record"]
+
+
+def test_an_answer_may_be_as_large_as_a_client_takes_and_no_larger() -> None:
+    play = Play()
+    sizes: list[int] = []
+    for length in (0, CLIENT_LIMIT):
+        play.calls("t", 0)
+        result = {"content": [], "structuredContent": {"x": "x" * (length - sum(sizes))}}
+        (effect, *_) = play.answers(result)
+        assert isinstance(effect, ToClient)
+        sizes.append(len(effect.line))
+    assert sizes[1] == CLIENT_LIMIT
+    assert "result" in play.reply
+    play.calls("t", 0)
+    play.answers({"content": [], "structuredContent": {"x": "x" * (CLIENT_LIMIT - sizes[0] + 1)}})
+    assert play.reply["error"]["code"] == mcp.TOO_LARGE
 
 
 def test_questions_that_a_client_would_choke_on_are_an_error_for_their_call() -> None:
@@ -245,6 +263,10 @@ def test_a_broken_line_ends_the_request_it_names() -> None:
         FromServer(b'{"jsonrpc":"2.0","id":"ours-2","result":{},"error":{"code":1,"message":""}}')
     )
     assert [type(effect) for effect in effects].count(ToClient) == 1
+    assert [entry.detail for entry in entries(effects)] == [
+        {"from": "server"},
+        {"code": mcp.INTERNAL_ERROR},
+    ]
     assert (play.reply["id"], play.reply["error"]["code"]) == (1, mcp.INTERNAL_ERROR)
 
 
