@@ -70,6 +70,7 @@ TESTED_THROUGH: Final = {
     "sandbox/enter.py": "jail/test_lifecycle.py",
     "sandbox/installations.py": "sandbox/test_toolchain.py",
     "sandbox/keeper.py": "jail/test_lifecycle.py",
+    "sandbox/keeping.py": "sandbox/test_keeper.py",
     "sandbox/launch.py": "jail/test_lifecycle.py",
     "sandbox/projects.py": "sandbox/test_toolchain.py",
     "sandbox/scripts.py": "sandbox/test_toolchain.py",

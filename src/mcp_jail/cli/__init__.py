@@ -1,6 +1,7 @@
 """The command line: which command it is, and how errors become words and exit codes.
 
-`run` is looked for before anything else is imported, since a client waits for it.
+`run` is looked for before anything else is imported, since a client waits for it and its keeper is
+a copy of what is there.
 """
 
 from __future__ import annotations
@@ -8,35 +9,47 @@ from __future__ import annotations
 import os
 import sys
 
-from mcp_jail.errors import ExitCode, JailError, PolicyError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcp_jail.errors import JailError
 
 
 def main(argv: list[str] | None = None) -> int:
     """Carry out one command; the process's exit code."""
     arguments = sys.argv[1:] if argv is None else argv
     try:
-        if arguments[:1] == ["run"]:
-            from mcp_jail.cli import run
-
-            return run.main(arguments[1:])
-        from mcp_jail.cli import commands
-        from mcp_jail.cli.out import print_anything
-
-        print_anything(sys.stdout)
-        return commands.main(arguments)
-    except JailError as error:
-        _explain(error)
-        return error.exit_code
+        return _carry_out(arguments)
     except KeyboardInterrupt:
-        return ExitCode.NEGATIVE
+        return 1
     except BrokenPipeError:
         # Nothing more can be flushed to it; the interpreter would try at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
+        return 0
+    except Exception as error:
+        from mcp_jail.errors import JailError
+
+        if not isinstance(error, JailError):
+            raise
+        _explain(error)
+        return error.exit_code
+
+
+def _carry_out(arguments: list[str]) -> int:
+    if arguments[:1] == ["run"]:
+        from mcp_jail.cli import run
+
+        return run.main(arguments[1:])
+    from mcp_jail.cli import commands
+    from mcp_jail.cli.out import print_anything
+
+    print_anything(sys.stdout)
+    return commands.main(arguments)
 
 
 def _explain(error: JailError) -> None:
     """Say what went wrong on the error stream, the way age does: error, then hints."""
+    from mcp_jail.errors import PolicyError
+
     lines = []
     if isinstance(error, PolicyError) and error.problems:
         from mcp_jail.config.problems import render_all

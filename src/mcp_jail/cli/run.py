@@ -1,17 +1,23 @@
 """`mcp-jail run NAME [-- COMMAND...]`: what a client starts instead of the server.
 
 stdout is the wire: descriptor 1 is moved away before anything else, so that no stray print can
-reach it. Loads no argparse and nothing else a start would wait for.
+reach it. Loads no argparse and nothing else a start would wait for; and first of all next to
+nothing, as the keeper is forked from that.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Mapping
 
 from mcp_jail.core.loaders import is_loader_variable
-from mcp_jail.errors import ExitCode, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_jail.errors import UsageError
 
 HELP = """\
 usage: mcp-jail run NAME [-- COMMAND...]
@@ -41,19 +47,30 @@ def main(arguments: list[str]) -> int:
     """Run one server; returns when client or server have closed."""
     if arguments[:1] in (["-h"], ["--help"]):
         sys.stdout.write(HELP)
-        return ExitCode.OK
+        return 0
     name, policy_file, command = parse(arguments)
     _restart_without_loader_variables()
     if os.isatty(0):
         sys.stderr.write(IN_A_TERMINAL)
     client = _take_the_wire()
+    from mcp_jail.sandbox.keeping import begin
+
+    gc.disable()  # nearly nothing becomes garbage until the guard's loop begins, which enables it
+    kept = begin()
     from mcp_jail.proxy.gating import open_gate
     from mcp_jail.proxy.prepare import prepare
+    from mcp_jail.sandbox.keeper import Keeper
     from mcp_jail.sandbox.launch import launch
 
-    prepared = prepare(name=name, policy_file=policy_file, command=command)
-    gate = open_gate(prepared)
-    jail = launch(prepared.plan)  # it builds itself while we load the rest, and waits for `go`
+    keeper = Keeper(*kept)
+    try:
+        prepared = prepare(name=name, policy_file=policy_file, command=command)
+        gate = open_gate(prepared)
+    except BaseException:
+        keeper.close()
+        raise
+    # The jail builds itself while we load the rest, and waits for `go`.
+    jail = launch(prepared.plan, keeper=keeper)
     from mcp_jail.proxy.guard import guard
     from mcp_jail.proxy.stderr import ErrorStream
 
@@ -70,7 +87,7 @@ def parse(arguments: list[str]) -> tuple[str | None, str | None, tuple[str, ...]
         cut = arguments.index("--")
         own, command = arguments[:cut], arguments[cut + 1 :]
         if not command:
-            raise UsageError("no command after '--'", hint="see mcp-jail run --help")
+            raise _misused("no command after '--'", "see mcp-jail run --help")
     match own:
         case ["--policy", file]:
             return None, file, tuple(command)
@@ -79,17 +96,23 @@ def parse(arguments: list[str]) -> tuple[str | None, str | None, tuple[str, ...]
         case [name] if not name.startswith("-"):
             return name, None, tuple(command)
         case ["--policy", file, word, *_]:
-            raise UsageError(
+            raise _misused(
                 f"unexpected '{word}' after --policy FILE",
-                hint="--policy FILE stands in place of a NAME; before the server's command comes "
+                "--policy FILE stands in place of a NAME; before the server's command comes "
                 f"--: mcp-jail run --policy {file} -- {word} ...",
             )
         case [name, word, *_] if not name.startswith("-"):
-            raise UsageError(
+            raise _misused(
                 f"unexpected '{word}' after the policy's name",
-                hint=f"put -- before the server's command: mcp-jail run {name} -- {word} ...",
+                f"put -- before the server's command: mcp-jail run {name} -- {word} ...",
             )
-    raise UsageError("run needs a policy's NAME or --policy FILE", hint="see mcp-jail run --help")
+    raise _misused("run needs a policy's NAME or --policy FILE", "see mcp-jail run --help")
+
+
+def _misused(message: str, hint: str) -> UsageError:
+    from mcp_jail.errors import UsageError
+
+    return UsageError(message, hint=hint)
 
 
 def loader_variables(environ: Mapping[str, str]) -> list[str]:

@@ -95,6 +95,7 @@ def guard(
             ending = Ending(Cause.NOT_CONFINED, "never started", error.message)
         else:
             gc.freeze()  # what was loaded so far lives as long as we: do not look at it again
+            gc.enable()
             ending = loop.run()
     finally:
         jail.close()

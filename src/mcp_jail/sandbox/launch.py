@@ -29,6 +29,7 @@ from mcp_jail.sandbox import keeper as keepers
 from mcp_jail.sandbox import starter
 from mcp_jail.sandbox.bwrap import Descriptors, arguments, encode
 from mcp_jail.sandbox.channels import Channels, close_all
+from mcp_jail.sandbox.keeping import END_DEADLINE
 from mcp_jail.sandbox.outside import (
     FILTER_MODE,
     ServerStatus,
@@ -191,7 +192,7 @@ class Jail:
         # A killed keeper takes nothing along, and a bwrap that waits outlives its killed parent.
         self.kill()
         if self._init is None:
-            select.select([self.pidfd], [], [], keepers.END_DEADLINE)  # it makes no child any more
+            select.select([self.pidfd], [], [], END_DEADLINE)  # it makes no child any more
             end_holders(self._block)  # which bwrap's child keeps until `go`
         fds = [self.stdin, self.stdout, self.stderr, self._block, self._go, self.pidfd]
         fds += [known[1] for known in (self._init, self._server) if known is not None]
