@@ -87,9 +87,8 @@ def test_a_server_of_both_eras_serves_inside_and_is_held_outside(home: Home, mod
 
 
 def test_the_kernel_alone_holds_a_write_outside(home: Home, npm_tree: Path) -> None:
-    home.write_policy(POLICY.replace("write_file: {", "other: {"), "filesystem")
-    policy = home.policies / "filesystem.yaml"
-    policy.write_text(policy.read_text() + "    write_file: allow\n")
+    policy = POLICY.replace("write_file: {", "other: {").rstrip() + "\n    write_file: allow\n"
+    home.write_policy(policy, "filesystem")
     outside = home.projects / "outside.txt"
 
     async def steps() -> None:
