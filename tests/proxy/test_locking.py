@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from driver import ERAS, Home, command, started, wait_until
+from mcp_jail.core.catalogue import Item, Page
 from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
 from mcp_jail.core.lock import ItemKind, Lock, approve
+from mcp_jail.core.verify import RunState
 from mcp_jail.errors import LaunchMismatchError
 from mcp_jail.proxy.locking import (
     LOOK_SECONDS,
@@ -21,6 +23,7 @@ from mcp_jail.proxy.locking import (
     read_locked,
 )
 from mcp_jail.proxy.prepare import Prepared, prepare
+from mcp_jail.store.history import verify_file
 from mcp_jail.store.locks import LockError, LockFiles, lock_files, write_proposal
 from mcp_jail.store.places import find_places
 from pins import lock_of, tool
@@ -105,6 +108,33 @@ def test_another_launch_than_the_approved_one_is_refused_and_left_to_be_looked_a
     pending = files_of(home).read_pending()
     assert pending is not None
     assert pending.items["launch/command"] == (launch_pin(other),)
+
+
+def test_what_was_approved_of_no_launch_counts_for_none(home: Home) -> None:
+    files_of(home).change(lambda _: lock_of(tool("read_file")))
+    first = prepared(home)
+    listing = Page(
+        ItemKind.TOOL,
+        "legacy",
+        (Item("read_file", tool("read_file")),),
+        is_first=True,
+        is_last=True,
+    )
+    assert new_catalogue(first, read_locked(first)).compare(listing) == ()
+
+
+def test_a_refused_launch_is_in_the_audit(home: Home) -> None:
+    home.write_policy("tools: {default: allow}\nlock: {first: trust}\n")
+    for words, code in (((), 0), (("--log", "/dev/null"), 3)):
+        with started(home, "run", "fs", *command("echo.py", *words)) as client:
+            if not code:
+                client.open()
+            assert client.close() == code
+    refused = home.audit()[-3:]
+    assert [entry["kind"] for entry in refused] == ["start", "lock", "end"]
+    assert refused[1]["name"] == "launch/command"
+    assert "another server" in refused[2]["reason"]
+    assert verify_file(str(home.state / "fs.jsonl")).state is RunState.OK
 
 
 def test_a_policy_from_elsewhere_is_called_by_its_file(home: Home) -> None:

@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_policy_arguments(parser)
     parser.add_argument("items", nargs="*", metavar="ITEM", help="only these (default: all)")
     parser.add_argument("--live", action="store_true", help="look now, whatever the last run saw")
-    parser.add_argument("--reject", action="store_true", help="they stay blocked, and wait no more")
+    parser.add_argument(
+        "--reject", action="store_true", help="they stay blocked; said again, they wait again"
+    )
     parser.add_argument("--write-file", action="store_true", help="write lock.file for others too")
     parser.add_argument("--full", action="store_true", help="cut no text, however long")
     parser.add_argument("--yes", action="store_true", help="do not ask; needs --seen")

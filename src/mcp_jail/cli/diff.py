@@ -19,7 +19,7 @@ from mcp_jail.cli.entry_lines import time_text
 from mcp_jail.cli.out import counted, folded, heading, rows
 from mcp_jail.cli.review_page import print_cuts, print_items, print_lines, short_digest
 from mcp_jail.core.lock import Drift, Lock, Pin
-from mcp_jail.errors import ExitCode
+from mcp_jail.errors import ExitCode, UsageError
 
 EXAMPLE = """\
   mcp-jail diff filesystem
@@ -61,6 +61,12 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_comparison(comparison, full=arguments.full)
         _print_next(comparison)
+    is_blank = comparison.seen is None and comparison.approved is None
+    if arguments.exit_code and is_blank:
+        raise UsageError(
+            "there is nothing to compare: no run has seen the server",
+            hint="--live starts it in its jail and compares what it says",
+        )
     is_drift = bool(comparison.shown.drifts) or comparison.others > 0
     return ExitCode.DRIFT if arguments.exit_code and is_drift else ExitCode.OK
 

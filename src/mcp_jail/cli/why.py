@@ -19,6 +19,7 @@ from mcp_jail.cli.out import bullet, heading
 from mcp_jail.core.audit import Kind, Record
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Verdict
+from mcp_jail.core.replies import LOCK_RULE
 from mcp_jail.errors import ExitCode, JailError
 from mcp_jail.proxy.prepare import audit_path, judge
 from mcp_jail.store.files import read_plain
@@ -68,11 +69,14 @@ def _records(name: str | None, file: str | None) -> list[Record]:
 
 
 def _is_denial(record: Record) -> bool:
+    if record.kind is Kind.NET:
+        return record.verdict == Verdict.DENY.value
     return record.kind is Kind.CALL and record.verdict != Verdict.ALLOW.value
 
 
 def _for_people(record: Record) -> None:
-    heading(f"{time_text(record.t)}  {plain_text(record.method)} {plain_text(record.name)}")
+    what = f"network {record.method}" if record.kind is Kind.NET else record.method
+    heading(f"{time_text(record.t)}  {plain_text(what)} {plain_text(record.name)}")
     if record.arguments:
         bullet(f"with {plain_text(msgspec.json.encode(record.arguments).decode())}")
     bullet(plain_text(record.reason))
@@ -81,6 +85,8 @@ def _for_people(record: Record) -> None:
 
 def _source(record: Record) -> str:
     """The policy line that the entry names, as the file has it now."""
+    if record.rule == LOCK_RULE:
+        return "what you approved, which mcp-jail diff shows beside what the server says now"
     if not record.where:
         return "the default of mcp-jail; the policy does not say otherwise"
     where = plain_text(record.where)

@@ -10,6 +10,7 @@ from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.spec import Mount, Plan
 from mcp_jail.core.tally import Tally
 from mcp_jail.proxy.ending import Ending
+from mcp_jail.proxy.prepare import Prepared
 from mcp_jail.sandbox.outside import FILTER_MODE, ServerStatus
 
 
@@ -39,6 +40,20 @@ def start_entry(
             "network": network,
         },
     )
+
+
+def refused_start(prepared: Prepared, reason: str, blot: Callable[[str], str]) -> tuple[Entry, ...]:
+    """The entries of a run that was not begun, as another server would have been started."""
+    start = start_entry(
+        prepared.plan,
+        network={"mode": prepared.policy.network.mode.value},
+        policy_file=prepared.judged.file.path,
+        policy_sha256=prepared.policy_sha256,
+        blot=blot,
+    )
+    refused = Entry(kind=Kind.LOCK, name="launch/command", verdict="drift", reason="changed")
+    end = Entry(kind=Kind.END, name=prepared.plan.name, reason=reason, detail={"calls": 0})
+    return start, refused, end
 
 
 def end_entry(plan: Plan, tally: Tally, ending: Ending, *, confined: ServerStatus | None) -> Entry:

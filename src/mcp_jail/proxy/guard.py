@@ -18,10 +18,10 @@ from mcp_jail.core.audit import Chain, Entry
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.redact import Redactor, arguments_digest, known_values
 from mcp_jail.core.session import Session
-from mcp_jail.errors import AuditError, ExitCode, JailBuildError
+from mcp_jail.errors import AuditError, ExitCode, JailBuildError, LaunchMismatchError
 from mcp_jail.gate.process import Gate
 from mcp_jail.proxy.ending import Cause, Ending
-from mcp_jail.proxy.entries import end_entry, start_entry
+from mcp_jail.proxy.entries import end_entry, refused_start, start_entry
 from mcp_jail.proxy.gating import Reports, network_detail, serve
 from mcp_jail.proxy.locking import LockKeeping, new_catalogue, read_locked
 from mcp_jail.proxy.loop import Loop
@@ -71,7 +71,12 @@ def guard(
         key = state_key(prepared.judged.on_disk)
         redactor = _redactor(prepared, key)
         locked = read_locked(prepared)
-        session = _session(prepared, redactor, key, new_catalogue(prepared, locked))
+        try:
+            catalogue = new_catalogue(prepared, locked)
+        except LaunchMismatchError as error:
+            recorder.append(refused_start(prepared, error.message, redactor.text))
+            raise
+        session = _session(prepared, redactor, key, catalogue)
         _register(prepared, run, jail.keeper)
         reports = None if gate is None else Reports(gate.reports)
         ready = None if gate is None else serve(gate, jail)

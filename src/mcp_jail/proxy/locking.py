@@ -17,6 +17,7 @@ from mcp_jail.core.catalogue import Catalogue, Item, Page, Standing
 from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
 from mcp_jail.core.lock import NO_ERA, ItemKind, Lock, Pin, pin
 from mcp_jail.core.paths import expand_home
+from mcp_jail.core.policy import LockFirst
 from mcp_jail.errors import JailError, LaunchMismatchError
 from mcp_jail.proxy.identity import COMMAND, launch_identity
 from mcp_jail.proxy.prepare import Judged, Prepared
@@ -73,8 +74,12 @@ def new_catalogue(prepared: Prepared, locked: Locked) -> Catalogue:
     launch = Item(COMMAND, launch_identity(prepared.plan, prepared.policy))
     page = Page(ItemKind.LAUNCH, NO_ERA, (launch,), is_first=True, is_last=True)
     catalogue.compare(page)
-    is_known = locked.lock is not None and ItemKind.LAUNCH in locked.lock.kinds
-    if is_known and catalogue.standing(ItemKind.LAUNCH, COMMAND) is not Standing.APPROVED:
+    if locked.lock is None:
+        return catalogue
+    if ItemKind.LAUNCH not in locked.lock.kinds and policy.first is LockFirst.REVIEW:
+        catalogue.replace(None)  # what was approved of some server says nothing of this one
+        return catalogue
+    if catalogue.standing(ItemKind.LAUNCH, COMMAND) is not Standing.APPROVED:
         with suppress(JailError):  # the mismatch is the error to tell
             locked.files.write_pending(catalogue.seen)
         raise LaunchMismatchError(
