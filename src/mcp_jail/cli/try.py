@@ -118,8 +118,9 @@ def _for_people(prepared: Prepared, seen: Look, left: Traces | None, *, full: bo
         folded("nothing")
     heading("The end of its error stream")
     print_lines(seen.said or ("(nothing)",))
-    heading("What now")
-    folded("a first policy for it: the same command with --starter NAME")
+    if seen.is_open:
+        heading("What now")
+        folded("a first policy for it: the same command with --starter NAME")
 
 
 def _print_traces(left: Traces | None) -> None:
