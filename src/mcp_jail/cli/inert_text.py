@@ -124,14 +124,14 @@ def on_one_line(text: str) -> str:
     return text.replace("\t", "    ")
 
 
-def named(name: str) -> str:
+def named(name: str, limit: int = NAME_LIMIT) -> str:
     """A name of a server's in one word of ours: quoted where it has more than plain characters.
 
     It may be cut, and hidden characters counted: `is_named_whole` tells.
     """
     shown = _in_a_line(name)
-    cut = f"… ({len(shown):,} characters)" if len(shown) > NAME_LIMIT else ""
-    shown = shown[:NAME_LIMIT]
+    cut = f"… ({len(shown):,} characters)" if len(shown) > limit else ""
+    shown = shown[:limit]
     if not _PLAIN.fullmatch(shown):
         shown = '"{}"'.format(shown.replace("\\", "\\\\").replace('"', '\\"'))
     return shown + cut

@@ -38,6 +38,9 @@ USAGE = "mcp-jail try [OPTIONS] -- COMMAND..."
 # Seconds a server is watched after it has listed what it has.
 WATCHED: Final = 1.0
 
+# Characters of a path that a server wrote to; deep homes have 100 before its own begin.
+PATH_SHOWN: Final = 400
+
 # Files and processes that a page names.
 SHOWN: Final = 50
 
@@ -130,7 +133,7 @@ def _print_traces(left: Traces | None) -> None:
         return
     for trace in left.files[:SHOWN]:
         size = f", {trace.size:,} bytes" if trace.kind == "file" else ""
-        bullet(f"{named(trace.path)} ({trace.kind}{size})")
+        bullet(f"{named(trace.path, PATH_SHOWN)} ({trace.kind}{size})")
     if len(left.files) > SHOWN:
         folded(f"and {len(left.files) - SHOWN:,} more{' at least' if left.is_cut else ''}")
     if not left.files:
