@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mcp_jail import __version__
 from mcp_jail.core.audit import Entry, Kind
+from mcp_jail.core.redact import Redactor, known_values
 from mcp_jail.core.spec import Mount, Plan
 from mcp_jail.core.tally import Tally
 from mcp_jail.proxy.ending import Ending
@@ -15,24 +16,20 @@ from mcp_jail.sandbox.outside import FILTER_MODE, ServerStatus
 
 
 def start_entry(
-    plan: Plan,
-    *,
-    network: dict[str, Any],
-    policy_file: str,
-    policy_sha256: str,
-    blot: Callable[[str], str],
+    prepared: Prepared, *, network: dict[str, Any], blot: Callable[[str], str]
 ) -> Entry:
     """The plan as it is about to be carried out.
 
     The environment by name only; `blot` takes secrets out of the words of the command.
     """
+    plan = prepared.plan
     return Entry(
         kind=Kind.START,
         name=plan.name,
         detail={
             "version": __version__,
-            "policy": policy_file,
-            "policy_sha256": policy_sha256,
+            "policy": prepared.judged.file.path,
+            "policy_sha256": prepared.policy_sha256,
             "command": [blot(word) for word in plan.command],
             "cwd": plan.cwd,
             "mounts": [_mount(mount) for mount in plan.mounts],
@@ -42,15 +39,16 @@ def start_entry(
     )
 
 
+def redactor_of(prepared: Prepared, key: bytes) -> Redactor:
+    """What takes the secrets of a run out of its entries; `key` is the state directory's."""
+    known = known_values(prepared.spec.env, ())
+    return Redactor(mode=prepared.policy.audit.arguments, known=known, key=key)
+
+
 def refused_start(prepared: Prepared, reason: str, blot: Callable[[str], str]) -> tuple[Entry, ...]:
     """The entries of a run that was not begun, as another server would have been started."""
-    start = start_entry(
-        prepared.plan,
-        network={"mode": prepared.policy.network.mode.value},
-        policy_file=prepared.judged.file.path,
-        policy_sha256=prepared.policy_sha256,
-        blot=blot,
-    )
+    network = {"mode": prepared.policy.network.mode.value}
+    start = start_entry(prepared, network=network, blot=blot)
     refused = Entry(kind=Kind.LOCK, name="launch/command", verdict="drift", reason="changed")
     end = Entry(kind=Kind.END, name=prepared.plan.name, reason=reason, detail={"calls": 0})
     return start, refused, end

@@ -16,12 +16,12 @@ from msgspec import Raw
 
 from mcp_jail.core.audit import Chain, Entry
 from mcp_jail.core.catalogue import Catalogue
-from mcp_jail.core.redact import Redactor, arguments_digest, known_values
+from mcp_jail.core.redact import Redactor, arguments_digest
 from mcp_jail.core.session import Session
 from mcp_jail.errors import AuditError, ExitCode, JailBuildError, LaunchMismatchError
 from mcp_jail.gate.process import Gate
 from mcp_jail.proxy.ending import Cause, Ending
-from mcp_jail.proxy.entries import end_entry, refused_start, start_entry
+from mcp_jail.proxy.entries import end_entry, redactor_of, refused_start, start_entry
 from mcp_jail.proxy.gating import Reports, network_detail, serve
 from mcp_jail.proxy.locking import LockKeeping, new_catalogue, read_locked
 from mcp_jail.proxy.loop import Loop
@@ -69,7 +69,7 @@ def guard(
         journal = open_journal(prepared.audit)
         recorder = Recorder(Chain(run, journal.anchor), journal, _now_ms)
         key = state_key(prepared.judged.on_disk)
-        redactor = _redactor(prepared, key)
+        redactor = redactor_of(prepared, key)
         locked = read_locked(prepared)
         try:
             catalogue = new_catalogue(prepared, locked)
@@ -81,14 +81,8 @@ def guard(
         reports = None if gate is None else Reports(gate.reports)
         ready = None if gate is None else serve(gate, jail)
         jail.verify()
-        entry = start_entry(
-            prepared.plan,
-            network=network_detail(prepared, ready),
-            policy_file=prepared.judged.file.path,
-            policy_sha256=prepared.policy_sha256,
-            blot=redactor.text,
-        )
-        recorder.append([entry])
+        network = network_detail(prepared, ready)
+        recorder.append([start_entry(prepared, network=network, blot=redactor.text)])
         server = JailedServer(jail, reports)
         clock = time.monotonic
         lock = LockKeeping(locked, clock, errors.tell)
@@ -125,11 +119,6 @@ def _register(prepared: Prepared, run: str, keeper: Keeper) -> None:
             audit=prepared.audit,
         ),
     )
-
-
-def _redactor(prepared: Prepared, key: bytes) -> Redactor:
-    known = known_values(prepared.spec.env, ())
-    return Redactor(mode=prepared.policy.audit.arguments, known=known, key=key)
 
 
 def _session(prepared: Prepared, redactor: Redactor, key: bytes, catalogue: Catalogue) -> Session:

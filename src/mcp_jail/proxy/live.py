@@ -18,12 +18,11 @@ from mcp_jail.core.audit import Entry
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.lock import ItemKind, Lock
 from mcp_jail.core.policy import LockPolicy
-from mcp_jail.core.redact import Redactor, known_values
 from mcp_jail.core.review import both
 from mcp_jail.core.session import Session
 from mcp_jail.errors import ExitCode, JailBuildError, JailError
 from mcp_jail.proxy.ending import Cause, Ending
-from mcp_jail.proxy.entries import end_entry, start_entry
+from mcp_jail.proxy.entries import end_entry, redactor_of, start_entry
 from mcp_jail.proxy.gating import Reports, network_detail, open_gate, serve
 from mcp_jail.proxy.lister import VERSIONS, Listed, Peer, list_all, open_server
 from mcp_jail.proxy.patterns import fullmatch
@@ -180,16 +179,8 @@ def _built(prepared: Prepared) -> Iterator[_Run]:
 
 
 def _start_entry(prepared: Prepared, network: dict[str, Any]) -> Entry:
-    key = state_key(prepared.judged.on_disk)
-    known = known_values(prepared.spec.env, ())
-    redactor = Redactor(mode=prepared.policy.audit.arguments, known=known, key=key)
-    entry = start_entry(
-        prepared.plan,
-        network=network,
-        policy_file=prepared.judged.file.path,
-        policy_sha256=prepared.policy_sha256,
-        blot=redactor.text,
-    )
+    redactor = redactor_of(prepared, state_key(prepared.judged.on_disk))
+    entry = start_entry(prepared, network=network, blot=redactor.text)
     return msgspec.structs.replace(entry, reason="started to be looked at, without a client")
 
 
