@@ -12,25 +12,19 @@ from mcp_jail.proxy.lines import TooLong
 
 def from_client(session: Session, lines: Sequence[bytes | TooLong]) -> list[Effect]:
     """What to do about lines of the client, in this order."""
-    effects: list[Effect] = []
-    for line in lines:
-        if isinstance(line, TooLong):
-            effects += session.handle(Oversize(line.size, line.edges, from_client=True))
-        else:
-            effects += session.handle(FromClient(line))
-    return effects
+    return _one_by_one(session, lines, FromClient)
 
 
 def from_server(session: Session, lines: Sequence[bytes | TooLong]) -> list[Effect]:
     """What to do about lines of the server, in this order."""
     if len(lines) < notes.LEAST or not session.passes_logs():
-        return _one_by_one(session, lines)
+        return _one_by_one(session, lines, FromServer)
     effects: list[Effect] = []
     for piece in notes.pieces(lines):
         if isinstance(piece, notes.Run):
             effects.append(ToClient(piece.lines))
         else:
-            effects += _one_by_one(session, (piece,))
+            effects += _one_by_one(session, (piece,), FromServer)
     return effects
 
 
@@ -42,11 +36,16 @@ def from_network(session: Session, tried: Sequence[NetTried]) -> list[Effect]:
     return effects
 
 
-def _one_by_one(session: Session, lines: Sequence[bytes | TooLong]) -> list[Effect]:
+def _one_by_one(
+    session: Session,
+    lines: Sequence[bytes | TooLong],
+    arrived: type[FromClient | FromServer],
+) -> list[Effect]:
     effects: list[Effect] = []
     for line in lines:
         if isinstance(line, TooLong):
-            effects += session.handle(Oversize(line.size, line.edges, from_client=False))
+            from_client = arrived is FromClient
+            effects += session.handle(Oversize(line.size, line.edges, from_client=from_client))
         else:
-            effects += session.handle(FromServer(line))
+            effects += session.handle(arrived(line))
     return effects

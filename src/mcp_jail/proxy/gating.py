@@ -58,8 +58,19 @@ def enter(pid: int, action: Callable[[], bytes]) -> bytes:
     return inside(pid, [Namespace.NETWORK], action)
 
 
+def verify(gate: Gate | None, jail: Jail) -> Ready | None:
+    """Look at a jail that waits and have its gate, where it has one, serve it; JailBuildError."""
+    if gate is not None:
+        return serve(gate, jail)
+    jail.verify()
+    return None
+
+
 def serve(gate: Gate, jail: Jail) -> Ready:
-    """Have a gate serve a jail that waits; JailBuildError where either cannot be built."""
+    """Have a gate serve a jail that waits; JailBuildError where either cannot be built.
+
+    The gate makes its sockets while the jail is looked at.
+    """
     gate.serve(jail.init_pid)
     jail.verify()
     return gate.ready()

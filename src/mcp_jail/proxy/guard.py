@@ -22,7 +22,7 @@ from mcp_jail.errors import AuditError, ExitCode, JailBuildError, LaunchMismatch
 from mcp_jail.gate.process import Gate
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, redactor_of, refused_start, start_entry
-from mcp_jail.proxy.gating import Reports, network_detail, serve
+from mcp_jail.proxy.gating import Reports, network_detail, verify
 from mcp_jail.proxy.locking import LockKeeping, new_catalogue, read_locked
 from mcp_jail.proxy.loop import Loop
 from mcp_jail.proxy.patterns import fullmatch
@@ -79,9 +79,7 @@ def guard(
         session = _session(prepared, redactor, key, catalogue)
         _register(prepared, run, jail.keeper)
         reports = None if gate is None else Reports(gate.reports)
-        ready = None if gate is None else serve(gate, jail)
-        jail.verify()
-        network = network_detail(prepared, ready)
+        network = network_detail(prepared, verify(gate, jail))
         recorder.append([start_entry(prepared, network=network, blot=redactor.text)])
         server = JailedServer(jail, reports)
         clock = time.monotonic

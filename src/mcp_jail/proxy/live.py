@@ -23,7 +23,7 @@ from mcp_jail.core.session import Session
 from mcp_jail.errors import ExitCode, JailBuildError, JailError
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, redactor_of, start_entry
-from mcp_jail.proxy.gating import Reports, network_detail, open_gate, serve
+from mcp_jail.proxy.gating import Reports, network_detail, open_gate, verify
 from mcp_jail.proxy.lister import VERSIONS, Listed, Peer, list_all, open_server
 from mcp_jail.proxy.patterns import fullmatch
 from mcp_jail.proxy.prepare import Prepared
@@ -166,10 +166,8 @@ def _built(prepared: Prepared) -> Iterator[_Run]:
     try:
         jail = launch(prepared.plan)
         try:
-            ready = None if gate is None else serve(gate, jail)
-            jail.verify()
+            network = network_detail(prepared, verify(gate, jail))
             reports = None if gate is None else Reports(gate.reports)
-            network = network_detail(prepared, ready)
             yield _Run(jail, JailedServer(jail, reports), reports, network)
         finally:
             jail.close()
