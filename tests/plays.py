@@ -9,10 +9,13 @@ import msgspec
 from msgspec import Raw
 
 from imagined import Imagined
+from mcp_jail.core.asks import Ask
 from mcp_jail.core.audit import Entry
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.decide import compile_rules
 from mcp_jail.core.events import (
+    AskOver,
+    AskPerson,
     AwaitReview,
     Effect,
     Event,
@@ -87,7 +90,7 @@ class Play:
         opened: bool = True,
         **keys: Any,
     ) -> None:
-        numbers = itertools.count(1)
+        numbers, tickets = itertools.count(1), itertools.count(1)
         policy = msgspec.convert({"name": "x", **OPEN, "lock": UNLOCKED, **keys}, Policy)
         self.catalogue = Catalogue("x", policy.lock, approved, proposal)
         self.era, self.offers = era, offers
@@ -95,6 +98,7 @@ class Play:
             compile_rules(policy, {}, home="/home/me", cwd=None),
             Imagined({}),
             fresh_id=lambda: f"ours-{next(numbers)}",
+            fresh_ticket=lambda: f"TICK{next(tickets):02d}",
             describe=lambda arguments: (Raw(msgspec.json.encode(arguments)), "digest"),
             roots=("/home/me/a b",),
             catalogue=self.catalogue,
@@ -105,6 +109,8 @@ class Play:
         self.told: list[str] = []
         self.awaited: list[Lock] = []
         self.trusted: list[Lock] = []
+        self.asks: list[Ask] = []
+        self.over: list[tuple[str, str]] = []
         if opened:
             self.open(server or {})
 
@@ -147,6 +153,10 @@ class Play:
                     self.awaited.append(seen)
                 case TrustFirst(lock):
                     self.trusted.append(lock)
+                case AskPerson(ask):
+                    self.asks.append(ask)
+                case AskOver(ask, how):
+                    self.over.append((ask.ticket, how))
         return effects
 
     def says(self, method: str, id: int | str | None = None, **params: Any) -> list[Effect]:

@@ -102,6 +102,12 @@ class LaunchMismatchError(JailError):
     exit_code = ExitCode.DRIFT
 
 
+class NotAnsweredError(JailError):
+    """A guard does not take an answer, or is not there any more."""
+
+    exit_code = ExitCode.NEGATIVE
+
+
 class JailBuildError(JailError):
     """This machine cannot build the jail the policy asks for; the server was not started."""
 

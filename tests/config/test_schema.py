@@ -27,8 +27,7 @@ def test_every_key_is_described_and_what_is_not_enforced_says_so() -> None:
         key["description"] for kind in kinds.values() for key in kind.get("properties", {}).values()
     ]
     assert all(described)
-    assert kinds["Policy"]["properties"]["ask"]["description"].endswith("Not enforced yet.")
-    assert kinds["ToolRule"]["properties"]["limit"]["description"].endswith("Not enforced yet.")
+    assert kinds["Policy"]["properties"]["exec"]["description"].endswith("Not enforced yet.")
     assert "Not enforced" not in kinds["Tools"]["properties"]["rules"]["description"]
 
 

@@ -62,7 +62,6 @@ def test_pages_to_open_are_written_down_before_a_client_is_sent_there() -> None:
     ("keys", "page"),
     [
         ({"elicitation": "deny"}, PAGE),
-        ({"elicitation": "ask"}, PAGE),
         ({"offers": {"elicitation": {"form": {}}}}, PAGE),
         ({"offers": {}}, PAGE),
         ({}, PAGE | {"url": "http://example.com/"}),

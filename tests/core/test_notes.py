@@ -96,6 +96,7 @@ def session() -> Session:
         compile_rules(policy, {}, home="/h", cwd=None),
         Imagined({}),
         fresh_id=lambda: "n",
+        fresh_ticket=lambda: "TICKET",
         describe=describe,
     )
     held.handle(FromClient(OPENING))

@@ -240,7 +240,7 @@ def test_tasks_are_offered_for_calls_of_tools_only() -> None:
     [
         ({}, {"roots": {}, **OFFERS}),
         ({"roots": "deny"}, OFFERS),
-        ({"sampling": "ask"}, {"roots": {}, "elicitation": {"form": {}, "url": {}}}),
+        ({"sampling": "deny"}, {"roots": {}, "elicitation": {"form": {}, "url": {}}}),
         ({"elicitation": "deny"}, {"roots": {}, "sampling": {"tools": {}}}),
     ],
     ids=str,

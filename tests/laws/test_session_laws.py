@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from imagined import Imagined
+from mcp_jail.core.asks import Answer, Lasts
 from mcp_jail.core.audit import Chain, Entry, Kind, read_record
 from mcp_jail.core.decide import compile_rules
 from mcp_jail.core.events import (
+    Answered,
+    AskOver,
+    AskPerson,
     AuditFailed,
     AwaitReview,
     Effect,
@@ -21,17 +25,20 @@ from mcp_jail.core.events import (
     FromClient,
     FromServer,
     LockChanged,
+    NotAnswered,
     Oversize,
     Record,
+    Revoked,
     ServerGone,
     Tell,
+    Tick,
     ToClient,
     ToServer,
     TrustFirst,
 )
 from mcp_jail.core.lock import ItemKind, Lock, approve, pin, read_lock, write_lock
 from mcp_jail.core.mcp import CLIENT_REQUESTS
-from mcp_jail.core.policy import Policy
+from mcp_jail.core.policy import Policy, Verdict
 from mcp_jail.core.session import Session
 
 POLICY = {
@@ -168,6 +175,14 @@ answers = st.builds(
     st.sampled_from([f"n{number}" for number in range(1, 9)]),
     results | json,
 )
+tickets = st.sampled_from(["T1", "T2", "T3"])
+
+
+def said(lasts: Lasts, is_yes: bool) -> Answer:
+    verdict = Verdict.ALLOW if is_yes else Verdict.DENY
+    return Answer(verdict=verdict, lasts=lasts, by="x", seconds=10.0)
+
+
 events: st.SearchStrategy[Event] = st.one_of(
     st.builds(FromClient, lines),
     st.builds(FromServer, lines | answers),
@@ -176,11 +191,15 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.just(AuditFailed()),
     st.just(LockChanged(None)),
     st.just(LockChanged(APPROVED)),
+    st.builds(Tick, st.sampled_from([0.0, 1.0, 49.0, 51.0, 2_000.0])),
+    st.builds(Answered, tickets, st.builds(said, st.sampled_from(Lasts), st.booleans())),
+    st.builds(Revoked, tickets),
+    st.builds(NotAnswered, tickets, st.just("x"), st.just("nobody")),
 )
 
 
 def new_session() -> Session:
-    numbers = itertools.count(1)
+    numbers, waiting = itertools.count(1), itertools.count(1)
 
     def describe(arguments: dict[str, Any]) -> tuple[Raw | None, str]:
         return Raw(msgspec.json.encode(arguments)), "d"
@@ -189,6 +208,7 @@ def new_session() -> Session:
         compile_rules(msgspec.convert(POLICY, Policy), {}, home="/h", cwd=None),
         Imagined({"/s": "dir", "/t": "dir"}),
         fresh_id=lambda: f"n{next(numbers)}",
+        fresh_ticket=lambda: f"T{next(waiting)}",
         describe=describe,
         roots=("/s",),
     )
@@ -224,6 +244,8 @@ def test_no_input_makes_the_session_raise_and_every_effect_is_one_clean_line(
                     assert text
                 case AwaitReview(lock) | TrustFirst(lock):
                     assert read_lock(write_lock(lock)) == lock
+                case AskPerson(ask) | AskOver(ask):
+                    assert ask.ticket
 
 
 @settings(max_examples=300)

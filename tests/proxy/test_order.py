@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -22,9 +23,11 @@ from mcp_jail.core.events import FromClient, FromServer
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.session import Session
 from mcp_jail.errors import AuditError
+from mcp_jail.proxy.control import Control
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.locking import Locked, LockKeeping
 from mcp_jail.proxy.loop import Loop
+from mcp_jail.proxy.persons import Watching
 from mcp_jail.proxy.ports import NetReports
 from mcp_jail.proxy.stderr import ErrorStream
 from mcp_jail.store.locks import LockFiles
@@ -101,19 +104,31 @@ class Audit:
 class Play:
     """One loop in a thread, with a client's two pipes in the test's hands."""
 
-    def __init__(self, fails: Kind | None) -> None:
+    def __init__(self, fails: Kind | None, folder: str) -> None:
         self.server = Pipes()
+        talk = session()
+        self.control = Control(
+            f"{folder}/t.sock",
+            "t",
+            talk.asks,
+            status=dict,
+            fault_of=lambda _: None,
+            clock=time.monotonic,
+        )
         client_in, self.to_loop = os.pipe()
         self.from_loop, client_out = os.pipe()
         self.audit = Audit(self.server, self.from_loop, fails)
         self.ending: list[Ending] = []
         self._loop = Loop(
-            session(),
+            talk,
             self.server,
             self.audit,
             ErrorStream("t", fd=os.open(os.devnull, os.O_WRONLY)),
-            LockKeeping(
-                Locked(LockFiles("", ""), None, None, None), time.monotonic, lambda _: None
+            Watching(
+                LockKeeping(
+                    Locked(LockFiles("", ""), None, None, None), time.monotonic, lambda _: None
+                ),
+                self.control,
             ),
             client=(client_in, client_out),
             clock=time.monotonic,
@@ -145,6 +160,7 @@ def session() -> Session:
         compile_rules(policy, {}, home="/h", cwd=None),
         Imagined({}),
         fresh_id=lambda: f"n{next(numbers)}",
+        fresh_ticket=lambda: "TICKET",
         describe=describe,
     )
     talk.handle(FromClient(b'{"jsonrpc":"2.0","id":"open","method":"initialize"}'))
@@ -155,7 +171,8 @@ def session() -> Session:
 @contextmanager
 def playing(script: Any, fails: Kind | None = None) -> Iterator[Play]:
     """A script of the client and server in a thread, the loop in this one."""
-    play = Play(fails)
+    with TemporaryDirectory() as folder:
+        play = Play(fails, folder)
     failed: list[BaseException] = []
 
     def act() -> None:
@@ -170,6 +187,7 @@ def playing(script: Any, fails: Kind | None = None) -> Iterator[Play]:
     actor.start()
     play.run()
     actor.join()
+    play.control.close()
     if failed:
         raise failed[0]
     yield play

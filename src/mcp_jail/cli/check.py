@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
-from mcp_jail.cli.entry_lines import ASK_TODAY
 from mcp_jail.cli.out import bullet, heading
 from mcp_jail.core import wire
 from mcp_jail.core.decide import Decision, ToolCall, decide, decide_prompt, decide_resource
@@ -101,7 +100,7 @@ def _relative(text: str, decision: Decision) -> list[str]:
 
 
 def _for_people(decision: Decision) -> None:
-    heading(ASK_TODAY if decision.verdict is Verdict.ASK else decision.verdict.value)
+    heading(decision.verdict.value)
     where = "" if decision.where is None else f" ({decision.where})"
     bullet(f"by {decision.rule}{where}")
     if decision.verdict is not Verdict.ALLOW:

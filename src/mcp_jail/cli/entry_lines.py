@@ -14,9 +14,6 @@ from mcp_jail.core.audit import Kind, Record
 _SECOND = 1000
 _LAST = 253_402_300_799_999
 
-# What a verdict of `ask` is called as long as nobody can be asked.
-ASK_TODAY = "ask (today: denied)"
-
 _VERDICT_STYLES = {
     "deny": "red",
     "ask": "yellow",
@@ -46,8 +43,7 @@ def entry_line(record: Record, *, name: str, width: int | None) -> Text:
     line.append(f" {record.kind.value:<6}", style="bold" if record.kind is Kind.START else "")
     verdict = plain_text(record.verdict) or ("error" if record.is_error else "")
     if verdict:
-        shown = ASK_TODAY if verdict == "ask" else verdict
-        line.append(f" {shown}", style=_VERDICT_STYLES.get(verdict, "red"))
+        line.append(f" {verdict}", style=_VERDICT_STYLES.get(verdict, "red"))
     for part in _parts(record):
         line.append(f" {plain_text(part)}")
     tail = Text("".join(f" {plain_text(part)}" for part in _tail(record)))

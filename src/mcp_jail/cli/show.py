@@ -17,7 +17,6 @@ from mcp_jail.cli.lock_rows import lock_facts, lock_rows
 from mcp_jail.cli.network_words import network_words
 from mcp_jail.cli.out import folded, heading, rows, side_by_side
 from mcp_jail.config.later import idle_defaults, not_yet
-from mcp_jail.core.decide import ASK_MEANS
 from mcp_jail.core.policy import Constraint, ToolRule, Verdict
 from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.core.spec import Mount, MountKind, Plan
@@ -231,7 +230,6 @@ def _warnings(prepared: Prepared) -> None:
     heading("Values not there yet (a policy that asks for them is refused)")
     folded("; ".join(not_yet()))
     folded(f"The defaults of {', '.join(idle_defaults())} hold nothing yet.")
-    folded(f"'ask' {ASK_MEANS}.")
     if prepared.plan.gaps:
         heading("What this machine cannot keep; the server will not be started")
         for gap in prepared.plan.gaps:

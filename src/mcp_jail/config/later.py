@@ -1,6 +1,6 @@
 """Keys of the format whose part has not landed: who writes one is told, never left to believe.
 
-A key may be written with the one value that asks for nothing (`ask: {channels: []}`); any other
+A key may be written with the one value that asks for nothing (`limits: {memory: null}`); any other
 is refused. When a part lands, its lines go.
 """
 
@@ -101,8 +101,6 @@ LATER = (
     Later(("limits", "tmp"), _LIMITS, _is(None)),
     Later(("limits", "call_timeout"), _LIMITS, _is(None)),
     Later(("limits", "weak"), _LIMITS, lambda weak: not weak),
-    Later(("tools", "rules", "*", "limit"), "limits on the rate of calls", _is(None)),
-    Later(("ask",), "asking a person", lambda ask: not ask.channels),
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any, assert_never
 from msgspec import Raw
 
 from mcp_jail.core import mcp, network, questions, replies, rounds, walks, wire
+from mcp_jail.core.asking import Asking
 from mcp_jail.core.events import Effect, Record, Tell, ToClient
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import Waiting
@@ -14,6 +15,7 @@ from mcp_jail.core.interim import Interim
 from mcp_jail.core.lock import KIND_OF_LIST
 from mcp_jail.core.mcp import Era, ResultKind, Treatment
 from mcp_jail.core.passing import Passing, Release
+from mcp_jail.core.policy import Verdict
 from mcp_jail.core.questions import Refusal
 from mcp_jail.core.results import Results
 from mcp_jail.core.state import State
@@ -24,13 +26,16 @@ from mcp_jail.core.wire import BadLine, Failure, Result
 class Answers:
     """Passes answers on; `release` judges the calls that waited for a listing of ours."""
 
-    def __init__(self, state: State, forwarding: Forwarding, release: Release) -> None:
+    def __init__(
+        self, state: State, forwarding: Forwarding, asking: Asking, release: Release
+    ) -> None:
         self._state = state
         self._forwarding = forwarding
+        self._asking = asking
         self._release = release
         self.passing = Passing(state, release)
         self._results = Results(state)
-        self.interim = Interim(state, self._results, self.passing, forwarding)
+        self.interim = Interim(state, self._results, self.passing, forwarding, asking)
 
     def result(self, waiting: Waiting, result: Result) -> list[Effect]:
         """What to do about a result."""
@@ -113,8 +118,17 @@ class Answers:
         for params in wanted:
             asked = params if type(params) is dict else {}
             judged = questions.judge(
-                questions.ELICITATION, asked | {"mode": "url"}, self._state.book, capabilities
+                questions.ELICITATION,
+                asked | {"mode": "url"},
+                self._state.book,
+                capabilities,
+                self._asking.answered,
             )
+            if isinstance(judged, Refusal) and judged.decision.verdict is Verdict.ASK:
+                effects, code, text = self._asking.later(
+                    judged.method, judged.subject, judged.decision
+                )
+                return effects, {"code": code, "message": text}
             if isinstance(judged, Refusal):
                 text = f"denied by the user's policy: {judged.text}"
                 told = Tell(f"denied: {judged.text} (in {quoted(waiting.tool)})")

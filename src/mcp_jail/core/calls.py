@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from mcp_jail.core import decide, mcp, questions, replies, walks, wire
+from mcp_jail.core.asking import Asking
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.catalogue import Standing
 from mcp_jail.core.decide import Decision
+from mcp_jail.core.decision import dotted
 from mcp_jail.core.events import Effect, Record, Tell, ToClient
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.lock import ItemKind
@@ -27,9 +31,10 @@ from mcp_jail.core.wire import BadLine, Request
 class Calls:
     """Judges requests and sends on what is allowed."""
 
-    def __init__(self, state: State, forwarding: Forwarding) -> None:
+    def __init__(self, state: State, forwarding: Forwarding, asking: Asking) -> None:
         self._state = state
         self._forwarding = forwarding
+        self._asking = asking
 
     def judge(
         self, request: Request, treatment: Treatment, *, is_listed: bool = False
@@ -50,11 +55,11 @@ class Calls:
         standing = self._standing(treatment, subject)
         if standing is Standing.UNSEEN and not is_listed and _depends_on_listing(decision):
             return self._hold(request, treatment, subject)
-        if decision.verdict is Verdict.ALLOW:
+        if decision.verdict is not Verdict.DENY:
             decision = self._by_lock(standing) or decision
-        if decision.verdict is not Verdict.ALLOW:
-            return self._denied(request, treatment, subject, decision)
-        return self._allowed(request, treatment, subject, decision)
+        if decision.verdict is Verdict.ASK:
+            return self._asked(request, treatment, subject, decision)
+        return self._decided(request, treatment, subject, decision)
 
     def release(self, kind: ItemKind) -> list[Effect]:
         """Judge what waited for a listing that is there now, or that will not come."""
@@ -64,26 +69,57 @@ class Calls:
             effects += self.judge(request, treatment, is_listed=True)
         return effects
 
+    def judge_again(self, request: Request, treatment: Treatment) -> list[Effect]:
+        """Judge what a person was asked about; it was counted and listed before."""
+        if treatment is Treatment.LISTEN:
+            return self.listen(request)
+        return self.judge(request, treatment, is_listed=True)
+
     def listen(self, request: Request) -> list[Effect]:
         """A subscription is judged like the reading of each resource it names."""
+        judged = [
+            (uri, decide.decide_resource(uri, self._state.book))
+            for uri in subscribed_uris(request.params)
+        ]
         ours = self._state.in_flight.fresh_id()
-        entries: list[Effect] = []
-        for uri in subscribed_uris(request.params):
-            decision = decide.decide_resource(uri, self._state.book)
-            subject = Subject(uri, {}, is_uri=True)
-            entry = Record(self._entry_of(ours, request, subject, decision))
-            if decision.verdict is not Verdict.ALLOW:
-                self._state.tally.denials += 1
-                told = replies.told_to_person(request.method, uri, decision)
-                refusal = replies.refusal(request, Treatment.LISTEN, decision)
-                return [entry, ToClient(refusal), Tell(told)]
-            entries.append(entry)
+        for uri, decision in judged:
+            if decision.verdict is Verdict.DENY:
+                return self._denied(request, Treatment.LISTEN, _resource(uri), decision)
+        wanted = [(uri, each) for uri, each in judged if each.verdict is Verdict.ASK]
+        if wanted:
+            first, decision = wanted[0]
+            subject = Subject(first, {"uris": [uri for uri, _ in wanted]}, is_uri=True)
+            answered = self._asking.answered(request.method, subject, decision)
+            if answered is None:
+                return self._asking.hold(request, Treatment.LISTEN, subject, decision)
+            if answered.verdict is not Verdict.ALLOW:
+                return self._denied(request, Treatment.LISTEN, subject, answered)
+            allowed = dict.fromkeys((uri for uri, _ in wanted), answered)
+            judged = [(uri, allowed.get(uri, each)) for uri, each in judged]
+        entries: list[Effect] = [
+            Record(self._entry_of(ours, request, _resource(uri), decision))
+            for uri, decision in judged
+        ]
         return [*entries, self._forwarding.forward(request, Treatment.LISTEN, id=ours)]
 
     def _malformed(self, request: Request, fault: BadLine) -> list[Effect]:
         self._state.tally.denials += 1
         error = wire.render_error(request.id, fault.code, f"mcp-jail: {fault.reason}")
         return [*self._state.tally.violation("client", fault.reason), ToClient(error)]
+
+    # A person
+
+    def _asked(
+        self, request: Request, treatment: Treatment, subject: Subject, decision: Decision
+    ) -> list[Effect]:
+        if is_retry(request.params) and self._state.rounds.repeats(request.method, request.params):
+            # It answers what the server asked about a call that was allowed.
+            decided = msgspec.structs.replace(decision, verdict=Verdict.ALLOW)
+            return self._decided(request, treatment, subject, decided)
+        answered = self._asking.answered(request.method, subject, decision)
+        if answered is None:
+            return self._asking.hold(request, treatment, subject, decision)
+        return self._decided(request, treatment, subject, answered)
 
     # The policy
 
@@ -136,6 +172,27 @@ class Calls:
         return [self._forwarding.step(method, era, walks.first_step(request))]
 
     # What comes of it
+
+    def _decided(
+        self, request: Request, treatment: Treatment, subject: Subject, decision: Decision
+    ) -> list[Effect]:
+        if decision.verdict is Verdict.ALLOW and treatment is Treatment.CALL_TOOL:
+            decision = self._by_rate(subject.name, decision)
+        if decision.verdict is not Verdict.ALLOW:
+            return self._denied(request, treatment, subject, decision)
+        return self._allowed(request, treatment, subject, decision)
+
+    def _by_rate(self, tool: str, decision: Decision) -> Decision:
+        """A denial where a tool is called more often than its rules let it be."""
+        for rule in self._state.book.tools.for_name(tool):
+            limit = rule.limit
+            key = dotted(rule.path)
+            if limit is not None and not self._state.rates.take(key, limit, self._state.now):
+                path = (*rule.path, "limit")
+                reason = f"more than {limit.told}; wait before you call it again"
+                where = self._state.book.places.get(path)
+                return Decision(Verdict.DENY, dotted(path), where, reason)
+        return decision
 
     def _allowed(
         self, request: Request, treatment: Treatment, subject: Subject, decision: Decision
@@ -209,17 +266,22 @@ class Calls:
             id=ours,
             verdict=decision.verdict.value,
             rule=decision.rule,
-            where="" if decision.where is None else str(decision.where),
+            where=decision.place,
             reason=decision.reason if decision.verdict is not Verdict.ALLOW else "",
             arguments=arguments,
             digest=digest,
-            detail={"answers": sorted(answers)} if type(answers) is dict else {},
+            detail=({"answers": sorted(answers)} if type(answers) is dict else {})
+            | ({"ask": decision.ask} if decision.ask else {}),
         )
+
+
+def _resource(uri: str) -> Subject:
+    return Subject(uri, {}, is_uri=True)
 
 
 def _depends_on_listing(decision: Decision) -> bool:
     """Whether a decision may be another once the server has listed what it has."""
-    return decision.verdict is Verdict.ALLOW or decision.rule == "tools.additional"
+    return decision.verdict is not Verdict.DENY or decision.rule == "tools.additional"
 
 
 def _fault_of_responses(task: Task, answers: dict[str, Any]) -> str | None:

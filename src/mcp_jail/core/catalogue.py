@@ -169,6 +169,11 @@ class Catalogue:
         known = self._known[kind].get(name)
         return None if known is None else known.pin.value
 
+    def digest_of(self, kind: ItemKind, name: str) -> str:
+        """The digest an item is approved under; empty without a lock or where it was not seen."""
+        known = self._known[kind].get(name)
+        return "" if known is None or not self._policy.enabled else known.pin.digest
+
     def forget(self, kind: ItemKind) -> None:
         """The server says that a listing changed: the next call needs a new one."""
         self._known[kind] = {}

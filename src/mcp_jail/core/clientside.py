@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from mcp_jail.core import mcp, questions, replies, wire
+from mcp_jail.core.asking import Asking
 from mcp_jail.core.calls import Calls
 from mcp_jail.core.events import Effect, Record, ToClient, ToServer
 from mcp_jail.core.forwarding import Forwarding
@@ -24,11 +25,12 @@ _BEFORE_OPENING = frozenset({"initialize", "ping"})
 class ClientSide:
     """Judges the client's messages."""
 
-    def __init__(self, state: State, forwarding: Forwarding, calls: Calls) -> None:
+    def __init__(self, state: State, forwarding: Forwarding, calls: Calls, asking: Asking) -> None:
         self._state = state
         self._tally = state.tally
         self._forwarding = forwarding
         self._calls = calls
+        self._asking = asking
 
     def handle(self, message: wire.Message | BadLine) -> list[Effect]:
         """What to do about a message of the client."""
@@ -94,9 +96,9 @@ class ClientSide:
 
     def _fault_of_id(self, request: Request) -> str | None:
         state = self._state
-        if state.in_flight.has_client_id(request.id) or state.walks.holds(request.id):
+        if state.in_flight.has_client_id(request.id) or state.holds(request.id):
             return "a request with this id is still unanswered"
-        if len(state.in_flight) + len(state.walks) >= IN_FLIGHT_LIMIT:
+        if len(state.in_flight) + len(state.walks) + len(state.asks) >= IN_FLIGHT_LIMIT:
             return f"more than {IN_FLIGHT_LIMIT} requests are unanswered"
         return None
 
@@ -161,6 +163,9 @@ class ClientSide:
             return self._tally.violation("client", "a cancellation that names no request")
         if self._state.walks.drop(client_id):
             return []  # it was never sent
+        dropped = self._asking.drop(client_id, from_client=True)
+        if dropped is not None:
+            return dropped
         waiting = self._state.in_flight.of_client_id(client_id)
         if waiting is None:
             return []  # answered meanwhile

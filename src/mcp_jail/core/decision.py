@@ -12,8 +12,8 @@ from mcp_jail.errors import Place
 KeyPath = tuple[str, ...]
 Places = Mapping[KeyPath, Place]
 
-# What `ask` comes to today; the same words wherever it is told.
-ASK_MEANS = "needs a person's approval; nobody can be asked yet, so it is denied"
+# The words of an `ask`, the same wherever it is told.
+ASK_MEANS = "needs the user's approval"
 
 _REASONS = {
     Verdict.ALLOW: "allowed by the policy",
@@ -23,13 +23,22 @@ _REASONS = {
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """A verdict, the policy key that made it, and why."""
+    """A verdict, the policy key that made it, and why.
+
+    `ask` is the ticket of the ask that a person answered, where that made the verdict.
+    """
 
     verdict: Verdict
     rule: str
     where: Place | None
     reason: str
     hint: str = ""
+    ask: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where the key stands, as file:line:column; empty where nobody wrote it."""
+        return "" if self.where is None else str(self.where)
 
 
 def plainly(verdict: Verdict, path: KeyPath, places: Places, reason: str = "") -> Decision:

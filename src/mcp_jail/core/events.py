@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from mcp_jail.core.asks import Answer, Ask
 from mcp_jail.core.audit import Entry
 from mcp_jail.core.lock import Lock
 
@@ -58,7 +59,48 @@ class NetTried(msgspec.Struct, frozen=True):
     told: str = ""
 
 
-Event = FromClient | FromServer | Oversize | ServerGone | AuditFailed | LockChanged | NetTried
+class Tick(msgspec.Struct, frozen=True):
+    """Seconds of a clock that only goes on; it comes before whatever happens then."""
+
+    now: float
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """A person answered an ask."""
+
+    ticket: str
+    answer: Answer
+
+
+class NotAnswered(msgspec.Struct, frozen=True):
+    """Somebody who may not tried to answer an ask or to take an answer back."""
+
+    ticket: str
+    by: str
+    reason: str
+
+
+class Revoked(msgspec.Struct, frozen=True):
+    """A person takes an answer back."""
+
+    ticket: str
+
+
+FromPerson = Answered | NotAnswered | Revoked
+
+Event = (
+    FromClient
+    | FromServer
+    | Oversize
+    | ServerGone
+    | AuditFailed
+    | LockChanged
+    | NetTried
+    | Tick
+    | Answered
+    | NotAnswered
+    | Revoked
+)
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -99,4 +141,17 @@ class TrustFirst(msgspec.Struct, frozen=True):
     lock: Lock
 
 
-Effect = Record | ToServer | ToClient | Tell | AwaitReview | TrustFirst
+class AskPerson(msgspec.Struct, frozen=True):
+    """Show an ask wherever a person may answer it."""
+
+    ask: Ask
+
+
+class AskOver(msgspec.Struct, frozen=True):
+    """Take an ask away: it is answered (`how` is the verdict), or nobody waits for it any more."""
+
+    ask: Ask
+    how: str
+
+
+Effect = Record | ToServer | ToClient | Tell | AwaitReview | TrustFirst | AskPerson | AskOver

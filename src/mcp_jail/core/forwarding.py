@@ -8,7 +8,6 @@ from mcp_jail.core import mcp, wire
 from mcp_jail.core.events import ToServer
 from mcp_jail.core.inflight import Waiting
 from mcp_jail.core.mcp import Era, Treatment
-from mcp_jail.core.rounds import RETRY_MEMBERS
 from mcp_jail.core.state import State
 from mcp_jail.core.walks import Step
 from mcp_jail.core.wire import Request
@@ -46,7 +45,7 @@ class Forwarding:
         self._state.in_flight.add(waiting)
         told = self._state.opening.told_to_server(request.method, params)
         if retry is not None:
-            kept = {name: value for name, value in told.items() if name not in RETRY_MEMBERS}
+            kept = {name: value for name, value in told.items() if name not in mcp.RETRY_MEMBERS}
             told = kept | retry
         return ToServer(wire.render(Request(waiting.id, request.method, told)))
 

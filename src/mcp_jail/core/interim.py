@@ -11,12 +11,14 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_jail.core import mcp, questions, replies, rounds, tasks, walks, wire
+from mcp_jail.core.asking import Asking
 from mcp_jail.core.catalogue import Standing
 from mcp_jail.core.events import Effect, Record, Tell, ToClient, ToServer
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import Waiting
 from mcp_jail.core.mcp import Era
 from mcp_jail.core.passing import Passing
+from mcp_jail.core.policy import Verdict
 from mcp_jail.core.questions import Question, Refusal
 from mcp_jail.core.results import Reply, Results
 from mcp_jail.core.rounds import Round
@@ -29,12 +31,18 @@ class Interim:
     """Judges what is no answer yet."""
 
     def __init__(
-        self, state: State, results: Results, passing: Passing, forwarding: Forwarding
+        self,
+        state: State,
+        results: Results,
+        passing: Passing,
+        forwarding: Forwarding,
+        asking: Asking,
     ) -> None:
         self._state = state
         self._forwarding = forwarding
         self._results = results
         self._passing = passing
+        self._asking = asking
 
     def asks_first(self, waiting: Waiting, raw: Raw) -> list[Effect]:
         """A result that asks the client before it answers (2026-07-28)."""
@@ -84,7 +92,9 @@ class Interim:
                     return {}, {}, questions.roots_refused(self._state.book)
                 ours[key] = replies.roots_result(self._state.roots)
                 continue
-            judged = questions.judge(method, params, self._state.book, capabilities)
+            judged = questions.judge(
+                method, params, self._state.book, capabilities, self._asking.answered
+            )
             if isinstance(judged, Refusal):
                 return {}, {}, judged
             asked[key] = judged
@@ -92,6 +102,8 @@ class Interim:
 
     def _refused(self, waiting: Waiting, refused: Refusal) -> list[Effect]:
         """End a request whose server asks for what it may not have."""
+        if refused.decision.verdict is Verdict.ASK:
+            return self._asked_later(waiting, refused)
         self._state.in_flight.end(waiting)
         self._state.tally.denials += 1
         text = f"denied by the user's policy: {refused.text}"
@@ -102,6 +114,16 @@ class Interim:
             Tell(f"denied: {refused.text} (in {quoted(waiting.tool)})"),
             Record(replies.result_entry(waiting, is_error=True)),
         ]
+
+    def _asked_later(self, waiting: Waiting, refused: Refusal) -> list[Effect]:
+        """End a request whose server asks what a person has to allow first; it is made again."""
+        effects, code, text = self._asking.later(refused.method, refused.subject, refused.decision)
+        self._state.in_flight.end(waiting)
+        line = replies.refusal_in_words(
+            _client_id(waiting), waiting.treatment, waiting.era, text, code=code
+        )
+        ended = Record(replies.result_entry(waiting, is_error=True, detail={"code": code}))
+        return [*effects, ToClient(line), ended]
 
     def _question_entry(self, waiting: Waiting, question: Question | Refusal) -> Record:
         return Record(replies.question_entry(waiting.id, question.method, question.decision))
@@ -202,6 +224,9 @@ class Interim:
         self, task: tasks.Task, waiting: Waiting, refused: Refusal | None
     ) -> list[Effect]:
         """What is written down of a question that is left out; a task may ask without end."""
+        if refused is not None and refused.decision.verdict is Verdict.ASK:
+            # Whoever asks about the task again finds the question in it, once it is allowed.
+            return self._asking.later(refused.method, refused.subject, refused.decision)[0]
         if refused is None or not self._state.tally.question_refused():
             return []
         told = f"denied: {refused.text} (in {quoted(task.tool)})"

@@ -33,7 +33,9 @@ INTERNAL_ERROR = -32603
 UNSUPPORTED_VERSION = -32022  # 2026-07-28: `data.supported` names those it speaks
 MISSING_CAPABILITY = -32021  # 2026-07-28: the client did not say that it can do this
 DENIED = 4030
+WAITING = 4080
 TOO_LARGE = 4130
+TOO_OFTEN = 4290
 SERVER_GONE = 5030
 
 # 2025-11-25: an error that asks the client to send the user to a URL.
@@ -174,6 +176,10 @@ def kept_fresh(result: dict[str, Any], era: Era) -> dict[str, Any]:
     if era is Era.MODERN or "ttlMs" in result or "cacheScope" in result:
         return result | {"ttlMs": 0, "cacheScope": "private"}
     return result
+
+
+# The members of a request that belong to a retry (2026-07-28).
+RETRY_MEMBERS = frozenset({"inputResponses", "requestState"})
 
 
 def tool_refusal(text: str, era: Era) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from mcp_jail.core import hidden, mcp, wire
+from mcp_jail.core.asking import Asking
 from mcp_jail.core.events import Effect, ToClient
 from mcp_jail.core.inflight import Waiting
 from mcp_jail.core.interim import Interim
@@ -49,8 +50,9 @@ _NAMING: Final = frozenset({"resourceSubscriptions", "taskIds"})
 class Notices:
     """Holds the notifications of one run's server against what it may notify of."""
 
-    def __init__(self, state: State, interim: Interim) -> None:
+    def __init__(self, state: State, interim: Interim, asking: Asking) -> None:
         self._state = state
+        self._asking = asking
         self._interim = interim
         self._text = state.book.policy.text
         self._handlers: dict[str, Callable[[Notification], list[Effect]]] = {
@@ -172,6 +174,9 @@ class Notices:
         if asked is not None:
             self._state.asked.take(asked.id)
             return [self._passed(message, {"requestId": asked.id})]
+        held = self._asking.drop(id, from_client=False)
+        if held is not None:
+            return held
         waiting = self._state.in_flight.get(id)
         if waiting is None or waiting.treatment is not Treatment.LISTEN:
             return []  # it means a question that was answered meanwhile

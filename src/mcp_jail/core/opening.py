@@ -103,9 +103,9 @@ class Opening:
         offered: dict[str, Any] = {}
         if "roots" in declared and self._policy.roots is Roots.POLICY:
             offered["roots"] = {}  # the policy's, which do not change
-        if "sampling" in declared and self._policy.sampling is Verdict.ALLOW:
+        if "sampling" in declared and self._policy.sampling is not Verdict.DENY:
             offered["sampling"] = _switched_on(declared["sampling"], ("tools",))
-        if "elicitation" in declared and self._policy.elicitation is Verdict.ALLOW:
+        if "elicitation" in declared and self._policy.elicitation is not Verdict.DENY:
             offered["elicitation"] = _switched_on(declared["elicitation"], ("form", "url"))
         return offered | _extensions(declared)
 

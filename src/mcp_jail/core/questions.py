@@ -7,7 +7,7 @@ are never the client's: the policy's own directories are the answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -15,12 +15,17 @@ import msgspec
 from mcp_jail.core import decide, elicitation, mcp, sampling
 from mcp_jail.core.policy import Roots, Verdict
 from mcp_jail.core.rulebook import Rulebook
+from mcp_jail.core.subjects import Subject
 from mcp_jail.core.wire import as_id
 
 SAMPLING: Final = "sampling/createMessage"
 ELICITATION: Final = "elicitation/create"
 ROOTS: Final = "roots/list"
 METHODS: Final = frozenset({SAMPLING, ELICITATION, ROOTS})
+
+
+# What a person has said to a question before: the decision by it, None where it is nothing.
+Answered = Callable[[str, Subject, decide.Decision], decide.Decision | None]
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -36,6 +41,12 @@ class Refusal(msgspec.Struct, frozen=True):
 
     method: str
     decision: decide.Decision
+    params: dict[str, Any] = {}  # as they would be passed on, where a person may allow it
+
+    @property
+    def subject(self) -> Subject:
+        """What a person would be asked about."""
+        return Subject("", self.params)
 
     @property
     def text(self) -> str:
@@ -44,27 +55,36 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 def judge(
-    method: str, params: dict[str, Any], book: Rulebook, capabilities: Mapping[str, Any]
+    method: str,
+    params: dict[str, Any],
+    book: Rulebook,
+    capabilities: Mapping[str, Any],
+    answered: Answered,
 ) -> Question | Refusal:
     """Hold a question against the policy and against what the client can be asked for.
 
-    Not for roots, which nobody is asked for.
+    `answered` knows what a person has said to it. Not for roots, which nobody is asked for.
     """
     key = {SAMPLING: "sampling", ELICITATION: "elicitation"}.get(method)
     if key is None:
         # The server's own words stay out of ours: `method` goes to the audit only.
         return _refused(method, "tools", "a question nobody knows", book)
     verdict = book.policy.sampling if method == SAMPLING else book.policy.elicitation
-    if verdict is not Verdict.ALLOW:
-        reason = decide.ASK_MEANS if verdict is Verdict.ASK else "not allowed by the policy"
-        return _refused(method, key, reason, book, verdict)
+    if verdict is Verdict.DENY:
+        return _refused(method, key, "not allowed by the policy", book)
     passed = _passed_sampling(params) if method == SAMPLING else _passed_elicitation(params)
     if isinstance(passed, str):
         return _refused(method, key, passed, book)
     if not _can_be_asked(method, passed, capabilities):
         return _refused(method, key, "the client did not offer it", book)
-    place = book.places.get((key,))
-    return Question(method, passed, decide.Decision(Verdict.ALLOW, key, place, ""))
+    allowed = decide.Decision(Verdict.ALLOW, key, book.places.get((key,)), "")
+    if verdict is Verdict.ALLOW:
+        return Question(method, passed, allowed)
+    asked = msgspec.structs.replace(allowed, verdict=Verdict.ASK, reason=decide.ASK_MEANS)
+    said = answered(method, Subject("", passed), asked) or asked
+    if said.verdict is Verdict.ALLOW:
+        return Question(method, passed, said)
+    return Refusal(method, said, passed)
 
 
 def roots_are_ours(book: Rulebook) -> bool:
@@ -141,7 +161,5 @@ def _can_be_asked(method: str, passed: dict[str, Any], capabilities: Mapping[str
     return mode in offer or (mode == "form" and "url" not in offer)
 
 
-def _refused(
-    method: str, key: str, reason: str, book: Rulebook, verdict: Verdict = Verdict.DENY
-) -> Refusal:
-    return Refusal(method, decide.Decision(verdict, key, book.places.get((key,)), reason))
+def _refused(method: str, key: str, reason: str, book: Rulebook) -> Refusal:
+    return Refusal(method, decide.Decision(Verdict.DENY, key, book.places.get((key,)), reason))

@@ -22,11 +22,21 @@ def refusal(request: Request, treatment: Treatment, decision: decide.Decision) -
     return refusal_in_words(request.id, treatment, mcp.era_of(request.params), text)
 
 
-def refusal_in_words(id: MessageId, treatment: Treatment, era: Era, text: str) -> bytes:
+def waiting_text(ticket: str) -> str:
+    """The words for a call that nobody has allowed or denied in time; it may be made again."""
+    return (
+        f"waiting for the user ({ticket}): this call has not been answered yet. "
+        "Do something else, or make the very same call again later; changed, it is another call."
+    )
+
+
+def refusal_in_words(
+    id: MessageId, treatment: Treatment, era: Era, text: str, *, code: int = mcp.DENIED
+) -> bytes:
     """A refusal that a model reads, where it called a tool; else an error."""
     if treatment is Treatment.CALL_TOOL:
         return wire.render_result(id, mcp.tool_refusal(text, era))
-    return wire.render_error(id, mcp.DENIED, text)
+    return wire.render_error(id, code, text)
 
 
 def missing_tasks(request: Request) -> bytes:
@@ -41,9 +51,14 @@ def missing_tasks(request: Request) -> bytes:
 
 def refusal_text(decision: decide.Decision) -> str:
     """The words of a refusal: what did not hold, never how to widen it."""
+    if decision.ask:
+        return DENIED_BY_USER
     by = "lock" if decision.rule == LOCK_RULE else "policy"
     return f"denied by the user's {by}: {decision.reason}"
 
+
+# What a model is told of a person's "no".
+DENIED_BY_USER = "denied by the user: do not call it again"
 
 # Items named in one line; `diff` shows the rest.
 DRIFTS_TOLD = 5
@@ -65,7 +80,7 @@ def told_to_person(
 
     Only where no rule names the call, and the server has it, the way to allow it comes too.
     """
-    told = f"denied {_NOUNS.get(method, '')}{_short(name)}: {decision.reason}"
+    told = f"denied {_NOUNS.get(method, '')}{short(name)}: {decision.reason}"
     where = decision.where or f"{decision.rule}, not written in the policy"
     if not is_listed:
         return f"{told} ({where}); the server has listed no tool of this name"
@@ -73,9 +88,19 @@ def told_to_person(
     return f"{told} ({where}){f'; {decision.hint}' if is_told else ''}"
 
 
+def short(name: str) -> str:
+    """A name of the client's or the model's, quoted where it is more than one plain word."""
+    shown = name[:200]
+    return shown if _PLAIN.fullmatch(shown) else ascii(shown)
+
+
+# Anything else could pass for words of ours, be it a blank that does not look like one.
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@-]+")
+
+
 def drifts_told(name: str, drifts: tuple[Drift, ...]) -> str:
     """The line on the error stream about what is not as it was approved."""
-    shown = ", ".join(_short(drift.key) for drift in drifts[:DRIFTS_TOLD])
+    shown = ", ".join(short(drift.key) for drift in drifts[:DRIFTS_TOLD])
     more = f" and {len(drifts) - DRIFTS_TOLD} more" if len(drifts) > DRIFTS_TOLD else ""
     return f"not approved: {shown}{more}; look at it with: mcp-jail diff {name}"
 
@@ -105,20 +130,10 @@ def question_entry(id: str, method: str, decision: decide.Decision) -> Entry:
         id=id,
         verdict=decision.verdict.value,
         rule=decision.rule,
-        where="" if decision.where is None else str(decision.where),
+        where=decision.place,
         reason=decision.reason,
         detail={"from": "server"},
     )
-
-
-def _short(name: str) -> str:
-    """A name of the client's or the model's, quoted where it is more than one plain word."""
-    shown = name[:200]
-    return shown if _PLAIN.fullmatch(shown) else ascii(shown)
-
-
-# Anything else could pass for words of ours, be it a blank that does not look like one.
-_PLAIN = re.compile(r"[A-Za-z0-9_./:@-]+")
 
 
 def result_entry(

@@ -29,9 +29,6 @@ QUESTIONS_OF_ONE_ROUND: Final = 100
 # The requests that may be answered with questions.
 METHODS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 
-# The members of a request that belong to a retry.
-RETRY_MEMBERS: Final = frozenset({"inputResponses", "requestState"})
-
 
 class Round(msgspec.Struct, frozen=True):
     """What one result asked for, and of which request."""
@@ -69,6 +66,12 @@ class Rounds:
         """Forget a round that was not passed on after all."""
         self._waiting.pop(token, None)
 
+    def repeats(self, method: str, params: dict[str, Any]) -> bool:
+        """Whether a request is one that was let through before and was asked for more."""
+        token = params.get("requestState")
+        round_ = self._waiting.get(token) if type(token) is str else None
+        return round_ is not None and subject_of(method, params) == round_.subject
+
     def take(self, method: str, params: dict[str, Any]) -> Retry | str:
         """The retry that a client's request is, or why it is none; a round is answered once."""
         token = params.get("requestState")
@@ -104,6 +107,6 @@ def subject_of(method: str, params: dict[str, Any]) -> bytes:
     kept = {
         name: value
         for name, value in params.items()
-        if name != "_meta" and name not in RETRY_MEMBERS
+        if name != "_meta" and name not in mcp.RETRY_MEMBERS
     }
     return canonical([method, mcp.era_of(params).value, kept])

@@ -18,6 +18,7 @@ from mcp_jail.core.globs import glob_matches, is_glob, literal_count
 from mcp_jail.core.hosts import HostRules, compile_hosts
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Constraint, HostEntry, Policy, ToolRule, Verdict, strictest
+from mcp_jail.core.rates import Limit, limit_of
 
 __all__ = [
     "REMEMBERED_LENGTH",
@@ -46,6 +47,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     decision: Decision
     otherwise: Verdict
     checks: tuple[Check, ...] = ()
+    limit: Limit | None = None
 
 
 class NameRules:
@@ -180,4 +182,5 @@ def _rule(
         # A constraint that cannot be evaluated does not hold, so a looser `otherwise` would open.
         otherwise=strictest(rule.decision, rule.otherwise),
         checks=tuple(check(name, rule.args[name]) for name in sorted(rule.args)),
+        limit=None if rule.limit is None else limit_of(rule.limit),
     )

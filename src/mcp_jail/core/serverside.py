@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from mcp_jail.core import mcp, questions, replies, wire
 from mcp_jail.core.answers import Answers
+from mcp_jail.core.asking import Asking
 from mcp_jail.core.events import Effect, Oversize, Record, Tell, ToClient, ToServer
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import ASKED_LIMIT, AskedOfClient
 from mcp_jail.core.mcp import Era
 from mcp_jail.core.notices import Notices
 from mcp_jail.core.passing import Release
+from mcp_jail.core.policy import Verdict
 from mcp_jail.core.questions import Refusal
 from mcp_jail.core.state import State
 from mcp_jail.core.tally import quoted
@@ -19,11 +21,14 @@ from mcp_jail.core.wire import BadLine, Failure, MessageId, Notification, Reques
 class ServerSide:
     """Holds the server's messages against what was asked of it."""
 
-    def __init__(self, state: State, forwarding: Forwarding, release: Release) -> None:
+    def __init__(
+        self, state: State, forwarding: Forwarding, asking: Asking, release: Release
+    ) -> None:
         self._state = state
         self._tally = state.tally
-        self.answers = Answers(state, forwarding, release)
-        self.notices = Notices(state, self.answers.interim)
+        self._asking = asking
+        self.answers = Answers(state, forwarding, asking, release)
+        self.notices = Notices(state, self.answers.interim, asking)
 
     def handle(self, message: wire.Message | BadLine) -> list[Effect]:
         """What to do about a message of the server."""
@@ -74,7 +79,7 @@ class ServerSide:
                 effects.append(Record(entry))
         effects += [
             ToClient(wire.render_error(request.id, code, f"mcp-jail: {text}"))
-            for request in self._state.walks.release_all()
+            for request in self._state.release_all()
         ]
         return effects
 
@@ -97,19 +102,27 @@ class ServerSide:
             return [ToServer(wire.render_result(request.id, roots), is_reply=True)]
         if not self._state.opening.is_legacy:
             return self._refuse(request, mcp.METHOD_NOT_FOUND, "method not found")
-        return self._question(request)
+        return self.question(request)
 
-    def _question(self, request: Request) -> list[Effect]:
+    def question(self, request: Request) -> list[Effect]:
         """Sampling or an elicitation: put to the client if the policy lets it."""
         state = self._state
         if state.is_closed:
             error = wire.render_error(request.id, mcp.INTERNAL_ERROR, "nobody is asked any more")
             return [ToServer(error, is_reply=True)]
-        if state.asked.has_server_id(request.id) or len(state.asked) >= ASKED_LIMIT:
+        is_held = state.asks.holds(request.id, from_client=False)
+        is_twice = is_held or state.asked.has_server_id(request.id)
+        if is_twice or len(state.asked) >= ASKED_LIMIT:
             return self._refuse(request, wire.INVALID_REQUEST, "too many questions, or one twice")
         judged = questions.judge(
-            request.method, request.params, state.book, state.opening.capabilities
+            request.method,
+            request.params,
+            state.book,
+            state.opening.capabilities,
+            self._asking.answered,
         )
+        if isinstance(judged, Refusal) and judged.decision.verdict is Verdict.ASK:
+            return self._asking.hold(request, None, judged.subject, judged.decision)
         id = state.in_flight.fresh_id()
         entry = Record(replies.question_entry(id, judged.method, judged.decision))
         if isinstance(judged, Refusal):

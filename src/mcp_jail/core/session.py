@@ -5,6 +5,7 @@ What may happen to each thing that arrives:
     from the client                     becomes
     request, allowed and approved       Record (if judged), ToServer under an id of ours
     call of what was never listed       held; ToServer: a listing of ours, then as above or below
+    call that a person is asked about   held; Record, AskPerson; then as above or below, or a ticket
     request, denied                     Record, ToClient: refusal in the shape of its era
     request, unknown method             Record, ToClient: -32601
     answer to a question passed on      Record, ToServer under the server's id
@@ -25,6 +26,8 @@ What may happen to each thing that arrives:
 
     from elsewhere
     the lock file was written           ToClient: listings have changed
+    a person answered an ask            Record, AskOver; what it held is judged anew
+    time goes on                        ToClient: a ticket, for those who waited long enough
 
 Rules: a call's Record comes before its ToServer. No input makes `handle` raise. Nothing is sent to
 either side that was not decoded, judged and rendered anew.
@@ -36,10 +39,13 @@ from collections.abc import Callable
 from typing import assert_never
 
 from mcp_jail.core import decide, mcp, wire
+from mcp_jail.core.asking import Asking
+from mcp_jail.core.asks import Asks, Held
 from mcp_jail.core.calls import Calls
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.clientside import UNRECORDED, ClientSide
 from mcp_jail.core.events import (
+    Answered,
     AuditFailed,
     Effect,
     Event,
@@ -47,16 +53,21 @@ from mcp_jail.core.events import (
     FromServer,
     LockChanged,
     NetTried,
+    NotAnswered,
     Oversize,
     Record,
+    Revoked,
     ServerGone,
     Tell,
+    Tick,
     ToClient,
 )
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.serverside import ServerSide
 from mcp_jail.core.state import Describe, State
 from mcp_jail.core.tally import Tally
+
+AboutAsks = Tick | Answered | NotAnswered | Revoked
 
 
 class Session:
@@ -68,6 +79,7 @@ class Session:
         outlook: decide.Outlook,
         *,
         fresh_id: Callable[[], str],
+        fresh_ticket: Callable[[], str],
         describe: Describe,
         roots: tuple[str, ...] = (),
         catalogue: Catalogue | None = None,
@@ -78,19 +90,34 @@ class Session:
             outlook,
             catalogue,
             fresh_id=fresh_id,
+            fresh_ticket=fresh_ticket,
             describe=describe,
             roots=roots,
         )
         forwarding = Forwarding(state)
-        calls = Calls(state, forwarding)
+        asking = Asking(state)
+        calls = Calls(state, forwarding, asking)
         self._state = state
-        self._client = ClientSide(state, forwarding, calls)
-        self._server = ServerSide(state, forwarding, calls.release)
+        self._calls = calls
+        self._asking = asking
+        self._client = ClientSide(state, forwarding, calls, asking)
+        self._server = ServerSide(state, forwarding, asking, calls.release)
+        asking.judged_by(self._judge_again)
 
     @property
     def tally(self) -> Tally:
         """What was counted so far."""
         return self._state.tally
+
+    @property
+    def asks(self) -> Asks:
+        """What waits for a person, and what persons have said; to be read only."""
+        return self._state.asks
+
+    @property
+    def due(self) -> float | None:
+        """When a Tick has to come at the latest, None where nothing waits for one."""
+        return self._state.asks.due
 
     def handle(self, event: Event) -> list[Effect]:
         """What to do about an event, in this order."""
@@ -113,8 +140,27 @@ class Session:
                 return self._server.notices.told_of(self._state.catalogue.replace(lock))
             case NetTried():
                 return self._tried(event)
+            case Tick() | Answered() | NotAnswered() | Revoked():
+                return self._about_asks(event)
             case _:
                 assert_never(event)
+
+    def _about_asks(self, event: AboutAsks) -> list[Effect]:
+        match event:
+            case Tick(now):
+                self._state.now = now
+                return self._asking.tick()
+            case Answered(ticket, answer):
+                return self._asking.answer(ticket, answer)
+            case NotAnswered():
+                return self._asking.refuse(event)
+            case Revoked(ticket):
+                return self._asking.revoke(ticket)
+
+    def _judge_again(self, held: Held) -> list[Effect]:
+        if held.treatment is None:
+            return self._server.question(held.request)
+        return self._calls.judge_again(held.request, held.treatment)
 
     def _tried(self, event: NetTried) -> list[Effect]:
         """Write down what the server tried on its network; tell model and person of a refusal."""

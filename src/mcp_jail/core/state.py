@@ -7,17 +7,20 @@ from typing import Any, Final, Protocol
 
 from msgspec import Raw
 
+from mcp_jail.core.asks import Asks
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.inflight import Asked, InFlight
 from mcp_jail.core.network import Refused
 from mcp_jail.core.opening import Opening
 from mcp_jail.core.outlook import Outlook
 from mcp_jail.core.questions import Question
+from mcp_jail.core.rates import Rates, seconds_of
 from mcp_jail.core.rounds import Rounds
 from mcp_jail.core.rulebook import Rulebook
 from mcp_jail.core.tally import Tally
 from mcp_jail.core.tasks import Tasks
 from mcp_jail.core.walks import Walks
+from mcp_jail.core.wire import MessageId, Request
 
 # Web pages a person was sent to that are remembered, so that a server may say when they are done.
 PAGES_REMEMBERED: Final = 1_000
@@ -43,11 +46,13 @@ class State:
         catalogue: Catalogue,
         *,
         fresh_id: Callable[[], str],
+        fresh_ticket: Callable[[], str],
         describe: Describe,
         roots: tuple[str, ...],
     ) -> None:
         self.book = book
         self.outlook = outlook
+        self.fresh_ticket = fresh_ticket
         self.describe = describe
         self.roots = roots
         self.catalogue = catalogue
@@ -57,11 +62,28 @@ class State:
         self.walks = Walks()
         self.rounds = Rounds(fresh_id)
         self.tasks = Tasks()
+        self.asks = Asks(seconds_of(book.policy.ask.remember))
+        self.rates = Rates()
         self.tally = Tally()
         self.refused = Refused()
         self.subscribed: set[str] = set()
         self.pages: set[str] = set()
+        self.now = 0.0
         self.is_closed = False
+
+    @property
+    def wait(self) -> float:
+        """Seconds a call is held for an answer."""
+        return seconds_of(self.book.policy.ask.wait)
+
+    def holds(self, client_id: MessageId) -> bool:
+        """Whether a request of this id waits here, for a listing or for a person."""
+        return self.walks.holds(client_id) or self.asks.holds(client_id, from_client=True)
+
+    def release_all(self) -> list[Request]:
+        """All that waits here: neither listing nor person will answer any more."""
+        held = [each for each in self.asks.release_all() if each.treatment is not None]
+        return [*self.walks.release_all(), *(each.request for each in held)]
 
     def note_page(self, question: Question) -> None:
         """Remember a page that a person is sent to, so that its end may be told."""

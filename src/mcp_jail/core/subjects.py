@@ -8,7 +8,6 @@ import msgspec
 
 from mcp_jail.core import mcp
 from mcp_jail.core.mcp import Era, Treatment, era_of
-from mcp_jail.core.rounds import RETRY_MEMBERS
 from mcp_jail.core.wire import BadLine, Request
 
 # Resources one subscription may name; each is an entry of its own.
@@ -16,9 +15,9 @@ SUBSCRIPTIONS_LIMIT: Final = 1_000
 
 # The members a judged request may have. Others would change what it does, so it is refused.
 _MEMBERS: dict[Treatment, frozenset[str]] = {
-    Treatment.CALL_TOOL: frozenset({"name", "arguments", "task", "_meta"}) | RETRY_MEMBERS,
-    Treatment.READ_RESOURCE: frozenset({"uri", "_meta"}) | RETRY_MEMBERS,
-    Treatment.GET_PROMPT: frozenset({"name", "arguments", "_meta"}) | RETRY_MEMBERS,
+    Treatment.CALL_TOOL: frozenset({"name", "arguments", "task", "_meta"}) | mcp.RETRY_MEMBERS,
+    Treatment.READ_RESOURCE: frozenset({"uri", "_meta"}) | mcp.RETRY_MEMBERS,
+    Treatment.GET_PROMPT: frozenset({"name", "arguments", "_meta"}) | mcp.RETRY_MEMBERS,
     Treatment.COMPLETE: frozenset({"ref", "argument", "context", "_meta"}),
     Treatment.TASK: frozenset({"taskId", "inputResponses", "_meta"}),
 }
@@ -58,7 +57,7 @@ def subject_of(request: Request, treatment: Treatment) -> Subject | BadLine:
 
 def is_retry(params: dict[str, Any]) -> bool:
     """Whether a request answers what an earlier one was asked (2026-07-28)."""
-    return not RETRY_MEMBERS.isdisjoint(params)
+    return not mcp.RETRY_MEMBERS.isdisjoint(params)
 
 
 def subscribed_uris(params: dict[str, Any]) -> list[str]:

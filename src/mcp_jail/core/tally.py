@@ -20,12 +20,18 @@ class Tally:
         self.denials = 0
         self.violations = 0
         self._questions = 0
+        self._answers = 0
 
     def question_refused(self) -> bool:
         """Count a question of the server that was refused; whether it is still written down."""
         self.denials += 1
         self._questions += 1
         return self._questions <= VIOLATIONS_RECORDED
+
+    def answer_refused(self) -> bool:
+        """Count an answer that somebody gave who may not; whether it is still written down."""
+        self._answers += 1
+        return self._answers <= VIOLATIONS_RECORDED
 
     def violation(self, side: str, reason: str) -> list[Effect]:
         """Count something that must not be on the wire and write it down, the first thousand."""

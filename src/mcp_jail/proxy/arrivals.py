@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mcp_jail.core import notes
-from mcp_jail.core.events import Effect, FromClient, FromServer, NetTried, Oversize, ToClient
+from mcp_jail.core.events import (
+    Effect,
+    FromClient,
+    FromPerson,
+    FromServer,
+    NetTried,
+    Oversize,
+    ToClient,
+)
 from mcp_jail.core.session import Session
 from mcp_jail.proxy.lines import TooLong
 
@@ -32,6 +40,14 @@ def from_network(session: Session, tried: Sequence[NetTried]) -> list[Effect]:
     """What to do about what the gate tells."""
     effects: list[Effect] = []
     for event in tried:
+        effects += session.handle(event)
+    return effects
+
+
+def from_people(session: Session, said: Iterable[FromPerson]) -> list[Effect]:
+    """What to do about answers of persons."""
+    effects: list[Effect] = []
+    for event in said:
         effects += session.handle(event)
     return effects
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import gc
 import os
 import time
+from base64 import b32encode
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
+from mcp_jail.asks.who import clients_of
 from mcp_jail.core.audit import Chain, Entry
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.redact import Redactor, arguments_digest
@@ -26,6 +28,7 @@ from mcp_jail.proxy.gating import Reports, network_detail, verify
 from mcp_jail.proxy.locking import LockKeeping, new_catalogue, read_locked
 from mcp_jail.proxy.loop import Loop
 from mcp_jail.proxy.patterns import fullmatch
+from mcp_jail.proxy.persons import Watching, open_control
 from mcp_jail.proxy.prepare import Prepared
 from mcp_jail.proxy.recorder import Recorder
 from mcp_jail.proxy.server import JailedServer
@@ -36,6 +39,9 @@ from mcp_jail.sandbox.view import View
 from mcp_jail.store import runs
 from mcp_jail.store.journal import open_journal
 from mcp_jail.store.state_key import state_key
+
+# Characters of an ask's name: 30 bits, among at most some hundred open asks.
+TICKET_LENGTH = 6
 
 # Random characters of an id of ours: 64 bits, drawn 256 ids at a time.
 _TAIL = 16
@@ -83,8 +89,8 @@ def guard(
         recorder.append([start_entry(prepared, network=network, blot=redactor.text)])
         server = JailedServer(jail, reports)
         clock = time.monotonic
-        lock = LockKeeping(locked, clock, errors.tell)
-        loop = Loop(session, server, recorder, errors, lock, client=client, clock=clock)
+        persons = _persons(prepared, run, session, server, LockKeeping(locked, clock, errors.tell))
+        loop = Loop(session, server, recorder, errors, persons, client=client, clock=clock)
         try:
             jail.go()
         except JailBuildError as error:  # written down, as a server that was stopped later is
@@ -107,6 +113,7 @@ def _register(prepared: Prepared, run: str, keeper: Keeper) -> None:
     """Note the run among those that are running; the keeper takes the note away at the end."""
     on_disk = prepared.judged.on_disk
     keeper.forget(on_disk.run(run))
+    keeper.forget(on_disk.socket(run))
     runs.register(
         on_disk,
         runs.this_run(
@@ -115,8 +122,36 @@ def _register(prepared: Prepared, run: str, keeper: Keeper) -> None:
             started=_now_ms(),
             policy=prepared.judged.file.path,
             audit=prepared.audit,
+            clients=tuple((mark.pid, mark.started) for mark in clients_of(os.getpid())),
         ),
     )
+
+
+def _persons(
+    prepared: Prepared, run: str, session: Session, server: JailedServer, lock: LockKeeping
+) -> Watching:
+    """What persons do while the server runs; its control socket listens from here on."""
+    policy = prepared.policy
+    status = {
+        "run": run,
+        "name": policy.name,
+        "pid": os.getpid(),
+        "since": _now_ms(),
+        "sandbox": "bubblewrap",
+        "network": policy.network.mode.value,
+        "tools_default": policy.tools.default.value,
+    }
+
+    def now() -> dict[str, Any]:
+        tally = session.tally
+        counts = {"calls": tally.calls, "denials": tally.denials}
+        # The mounts were compared before the server was let go; the rest is seen as it speaks.
+        proof = "mounts" if server.confined is None else "held"
+        return status | counts | {"asks": len(session.asks.open), "proof": proof}
+
+    places = prepared.judged.on_disk
+    control = open_control(places, run, policy.name, session.asks, status=now, clock=time.monotonic)
+    return Watching(lock, control)
 
 
 def _session(prepared: Prepared, redactor: Redactor, key: bytes, catalogue: Catalogue) -> Session:
@@ -128,6 +163,7 @@ def _session(prepared: Prepared, redactor: Redactor, key: bytes, catalogue: Cata
         prepared.judged.book,
         View(prepared.plan, fullmatch),
         fresh_id=_Ids(),
+        fresh_ticket=_ticket,
         describe=describe,
         roots=prepared.roots,
         catalogue=catalogue,
@@ -167,6 +203,11 @@ class _Ids:
             self._tails = os.urandom(256 * _TAIL // 2).hex()
         self._next += 1
         return f"{self._next}-{self._tails[place : place + _TAIL]}"
+
+
+def _ticket() -> str:
+    """A name for an ask that a person can type; base32 has no digits that look like letters."""
+    return b32encode(os.urandom(5))[:TICKET_LENGTH].decode()
 
 
 def _now_ms() -> int:

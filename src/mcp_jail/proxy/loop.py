@@ -15,6 +15,8 @@ from typing import assert_never
 
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.events import (
+    AskOver,
+    AskPerson,
     AuditFailed,
     AwaitReview,
     Effect,
@@ -22,6 +24,7 @@ from mcp_jail.core.events import (
     Record,
     ServerGone,
     Tell,
+    Tick,
     ToClient,
     ToServer,
     TrustFirst,
@@ -33,7 +36,7 @@ from mcp_jail.proxy import arrivals
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.ladder import Ladder, Step
 from mcp_jail.proxy.lines import HIGH_WATER, LineReader, LineWriter
-from mcp_jail.proxy.ports import LockKeeper, Recorder, RunningServer
+from mcp_jail.proxy.ports import Persons, Recorder, RunningServer
 from mcp_jail.proxy.signals import Signals
 from mcp_jail.proxy.stderr import ErrorStream
 from mcp_jail.proxy.watched import Watched
@@ -65,7 +68,7 @@ class Loop:
         server: RunningServer,
         recorder: Recorder,
         errors: ErrorStream,
-        lock: LockKeeper,
+        persons: Persons,
         *,
         client: tuple[int, int],
         clock: Callable[[], float],
@@ -74,7 +77,7 @@ class Loop:
         self._server = server
         self._recorder = recorder
         self._errors = errors
-        self._lock = lock
+        self._persons = persons
         self._net = server.net
         self._clock = clock
         self._from_client = LineReader(client[0])
@@ -115,12 +118,12 @@ class Loop:
         """One wake-up."""
         self._watch(signals.fd)
         ready = self._watched.ready(self._timeout())
-        self._take_up(self._lock.look())
+        self._take_up(self._persons.look())
         if signals.fd in ready and signals.drain():
             self._is_left = True
             self._ladder.hurry(self._clock())  # unless this is the first signal
             self._stop(Cause.SIGNAL)
-        effects = self._hear(ready)
+        effects = [*self._session.handle(Tick(self._clock())), *self._hear(ready)]
         if effects:
             self._perform(effects)
         if self._write_by is not None:
@@ -133,6 +136,7 @@ class Loop:
         effects: list[Effect] = []
         if self._net is not None and self._net.fd in ready:
             effects += arrivals.from_network(self._session, self._net.read())
+        effects += arrivals.from_people(self._session, self._persons.serve(ready))
         if self._from_client.fd in ready:
             effects += self._hear_client(ready[self._from_client.fd])
         if self._server.stdout in ready:
@@ -241,7 +245,9 @@ class Loop:
         elif isinstance(effect, Tell):
             self._errors.tell(effect.text)
         elif isinstance(effect, AwaitReview | TrustFirst):
-            self._take_up(self._lock.keep(effect))
+            self._take_up(self._persons.keep(effect))
+        elif isinstance(effect, AskPerson | AskOver):
+            self._persons.show(effect)
         elif not isinstance(effect, Record):  # written by `_perform`
             assert_never(effect)
 
@@ -283,13 +289,15 @@ class Loop:
         return self._cause is Cause.AUDIT_FAILED and not self._is_left
 
     def _timeout(self) -> int | None:
-        if self._ladder.step is Step.RUNNING and not (self._flush_by or self._lock.is_waiting):
+        is_timed = self._flush_by or self._persons.is_waiting or self._session.due is not None
+        if self._ladder.step is Step.RUNNING and not is_timed:
             # Without a look at the clock: what is due by then is seen at any wake-up before, too.
             return None if self._write_by is None else int(HELD_SECONDS * 1000)
         now = self._clock()
-        times = [None if self._explains() else self._flush_by, self._write_by]
+        flush_by = None if self._explains() else self._flush_by
+        times = [flush_by, self._write_by, self._session.due]
         left = [max(0.0, by - now) for by in times if by is not None]
-        steps = (self._ladder.seconds_left(now), self._lock.seconds_left(now))
+        steps = (self._ladder.seconds_left(now), self._persons.seconds_left(now))
         left += [seconds for seconds in steps if seconds is not None]
         return int(min(left) * 1000) + 1 if left else None
 
@@ -298,10 +306,12 @@ class Loop:
         is_usual = self._cause is None and not self._errors.at_end
         is_usual = is_usual and not self._to_client.pending and not self._to_server.pending
         is_usual = is_usual and not (self._net is not None and self._net.at_end)
+        is_usual = is_usual and not self._persons.is_busy
         if is_usual and self._is_usual:
             return
         self._is_usual = is_usual
-        wanted = self._wanted_of_server() | self._wanted_of_client() | {signals: select.POLLIN}
+        wanted = self._wanted_of_server() | self._wanted_of_client() | self._persons.wanted()
+        wanted[signals] = select.POLLIN
         if self._net is not None and not self._net.at_end:
             wanted[self._net.fd] = select.POLLIN
         self._watched.only(wanted)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from mcp_jail.core.audit import Entry
-from mcp_jail.core.events import AwaitReview, LockChanged, NetTried, TrustFirst
+from mcp_jail.core.events import (
+    AskOver,
+    AskPerson,
+    AwaitReview,
+    FromPerson,
+    LockChanged,
+    NetTried,
+    TrustFirst,
+)
 from mcp_jail.proxy.ladder import Stoppable
 
 
@@ -50,16 +58,34 @@ class Recorder(Protocol):
         """Write what is held and some entries in one write."""
 
 
-class LockKeeper(Protocol):
-    """The lock file; what cannot be read or written is told, and approves nothing."""
+class Persons(Protocol):
+    """What persons do meanwhile: approve what was seen, answer what they are asked.
 
-    is_waiting: bool  # something seen waits for a person
+    What cannot be read or written is told to them, and approves nothing.
+    """
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something seen waits for a person, so that an idle run looks too."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody is connected, so that `wanted` may have changed."""
 
     def keep(self, effect: AwaitReview | TrustFirst) -> LockChanged | None:
         """Write down what was seen; the lock that holds now, if another run was first."""
 
     def look(self) -> LockChanged | None:
-        """The lock, if its file was written since."""
+        """What was changed since: the lock."""
 
     def seconds_left(self, now: float) -> float | None:
         """When an idle run has to look, None where nobody is waited for."""
+
+    def show(self, effect: AskPerson | AskOver) -> None:
+        """Show an ask, or take it away."""
+
+    def wanted(self) -> dict[int, int]:
+        """The descriptors to be looked at, with their masks."""
+
+    def serve(self, ready: dict[int, int]) -> Iterator[FromPerson]:
+        """Hear who has something to say; each event is to be handled before the next is taken."""

@@ -31,9 +31,18 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     started: int  # milliseconds since 1970, UTC
     policy: str = ""  # path of its policy file
     audit: str = ""  # path of its audit file
+    clients: tuple[tuple[int, int], ...] = ()  # what started it: process ids and start times
 
 
-def this_run(*, run: str, name: str, started: int, policy: str = "", audit: str = "") -> Run:
+def this_run(
+    *,
+    run: str,
+    name: str,
+    started: int,
+    policy: str = "",
+    audit: str = "",
+    clients: tuple[tuple[int, int], ...] = (),
+) -> Run:
     """The record of a run whose guard is this process."""
     pid = os.getpid()
     pid_started = process_start(pid)
@@ -48,6 +57,7 @@ def this_run(*, run: str, name: str, started: int, policy: str = "", audit: str 
         started=started,
         policy=policy,
         audit=audit,
+        clients=clients,
     )
 
 

@@ -1,0 +1,95 @@
+"""Processes as /proc tells of them: whose child, in which session, before which terminal."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+import msgspec
+
+# Ancestors that are looked at. A deeper chain is made to tire out who looks.
+DEPTH_LIMIT: Final = 64
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """What tells a process from a later one of the same number: when it began, in clock ticks."""
+
+    pid: int
+    started: int
+
+
+class Process(msgspec.Struct, frozen=True, kw_only=True):
+    """One process, of /proc/PID/stat (proc_pid_stat(5))."""
+
+    pid: int
+    name: str  # 15 bytes at most, and the process may choose it
+    parent: int
+    group: int
+    session: int
+    terminal: int  # 0: it has none
+    foreground: int  # the process group its terminal listens to
+    started: int
+
+    @property
+    def mark(self) -> Mark:
+        """What names this process for ever."""
+        return Mark(self.pid, self.started)
+
+    @property
+    def leads_session(self) -> bool:
+        """Whether it began its session, as a terminal's shell does."""
+        return self.session == self.pid
+
+
+def process(pid: int) -> Process | None:
+    """A process as it is now; None if there is none, or only its corpse."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            text = file.read(4096)
+    except OSError:
+        return None
+    begin, end = text.find(b"("), text.rfind(b")")
+    fields = text[end + 2 :].split()
+    if fields[0] in {b"Z", b"X"}:
+        return None
+    return Process(
+        pid=pid,
+        name=text[begin + 1 : end].decode(errors="replace"),
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        session=int(fields[3]),
+        terminal=int(fields[4]),
+        foreground=int(fields[5]),
+        started=int(fields[19]),
+    )
+
+
+def ancestors(pid: int) -> list[Process]:
+    """The parents of a process, nearest first, up to the first of all."""
+    found: list[Process] = []
+    current = process(pid)
+    while current is not None and current.parent > 0 and len(found) < DEPTH_LIMIT:
+        current = process(current.parent)
+        if current is not None:
+            found.append(current)
+    return found
+
+
+def namespaces(pid: int) -> tuple[int, ...] | None:
+    """What a process is inside of (user, pid, mount); None where that may not be seen."""
+    try:
+        return tuple(os.stat(f"/proc/{pid}/ns/{kind}").st_ino for kind in ("user", "pid", "mnt"))
+    except OSError:
+        return None
+
+
+def environ_names(pid: int) -> frozenset[str]:
+    """The names of the variables a process was started with; empty where they may not be seen."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            content = file.read(1024 * 1024)
+    except OSError:
+        return frozenset()
+    return frozenset(
+        part.partition(b"=")[0].decode(errors="replace") for part in content.split(b"\0")
+    )

@@ -1,0 +1,70 @@
+"""`mcp-jail allow [TICKET]`: let a call pass that waits for you.
+
+Shows the call with its exact arguments and asks. What you allow is that call and no other: the
+same tool with other arguments asks again. `--for 15m` or `--for session` lets the same call pass
+again; `--for always` writes a rule for it into the policy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from mcp_jail.cli.answering import add_for, send, told
+from mcp_jail.cli.ask_page import ask_of, print_ask
+from mcp_jail.cli.out import bullet
+from mcp_jail.errors import ExitCode, UsageError
+from mcp_jail.store.places import find_places
+
+EXAMPLE = """\
+  mcp-jail allow
+  mcp-jail allow K7Q2PD --for 15m"""
+
+# What may be typed at the question, and how long it lets the call pass.
+_CHOICES = {
+    "y": "once",
+    "yes": "once",
+    "15": "15m",
+    "15m": "15m",
+    "s": "session",
+    "session": "session",
+    "a": "always",
+    "always": "always",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the ticket and how to answer."""
+    parser.add_argument("ticket", metavar="TICKET", nargs="?", help="which ask (default: the only)")
+    add_for(parser, words="once|15m|session|always")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show, ask, answer; 1 if the person says no."""
+    places = find_places()
+    run_, view = ask_of(places, arguments.ticket)
+    print_ask(view)
+    lasts = arguments.lasts or "once"
+    if not arguments.yes:
+        lasts = _asked(arguments.lasts)
+        if not lasts:
+            bullet("not answered; mcp-jail deny says no")
+            return ExitCode.NEGATIVE
+    send(places, run_, view.ticket, "allow", lasts)
+    bullet(f"allowed {told(lasts)}")
+    return ExitCode.OK
+
+
+def _asked(lasts: str | None) -> str:
+    """How long the call is allowed by what a person types, empty for not at all."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("allow asks a person, and this is no terminal", hint="add --yes")
+    if lasts is None:
+        question = "Allow? [y]es once, [15]m, this [s]ession, [a]lways, [N]o: "
+    else:
+        question = f"Allow {told(lasts)}? [y/N] "
+    sys.stdout.write(question)
+    sys.stdout.flush()
+    said = _CHOICES.get(sys.stdin.readline().strip().lower(), "")
+    return said if lasts is None or not said else lasts

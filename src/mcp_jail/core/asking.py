@@ -1,0 +1,244 @@
+"""What a person is asked about: held, answered with a ticket when nobody answers in time.
+
+The ticket is for the person who answers; the model is told to make the very same call again later.
+A call goes to the server only after its answer, and is judged anew then: policy and lock may have
+changed while it waited. What a server asks of the person or of the client's model goes the same
+way: a request of it is held; a result that asks (2026-07-28) cannot be, so its call ends with the
+ticket and is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from mcp_jail.core import mcp, replies, walks, wire
+from mcp_jail.core.asks import Answer, Ask, Held, Lasts, binding_of
+from mcp_jail.core.audit import Entry, Kind
+from mcp_jail.core.decision import Decision
+from mcp_jail.core.events import (
+    AskOver,
+    AskPerson,
+    Effect,
+    NotAnswered,
+    Record,
+    Tell,
+    ToClient,
+    ToServer,
+)
+from mcp_jail.core.mcp import Treatment
+from mcp_jail.core.policy import Verdict
+from mcp_jail.core.state import State
+from mcp_jail.core.subjects import Subject
+from mcp_jail.core.wire import MessageId, Request
+
+# The words for a call that is not even asked about.
+TOO_MANY: Final = "too many calls wait for the user already; wait before you call anything else"
+
+# Judges a held request again, once its ask is answered.
+Judge = Callable[[Held], list[Effect]]
+
+
+class Asking:
+    """The asks of one run."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._judge: Judge = lambda _: []
+
+    def judged_by(self, judge: Judge) -> None:
+        """Say who judges what was held, once its ask is answered."""
+        self._judge = judge
+
+    # What is asked about
+
+    def answered(self, method: str, subject: Subject, decision: Decision) -> Decision | None:
+        """What a person has said to this very call before, if it still counts."""
+        grant = self._state.asks.take_grant(self._binding(method, subject), self._state.now)
+        if grant is None:
+            return None
+        verdict = grant.answer.verdict
+        reason = "denied by the user" if verdict is Verdict.DENY else ""
+        return msgspec.structs.replace(
+            decision, verdict=verdict, reason=reason, hint="", ask=grant.ask.ticket
+        )
+
+    def hold(
+        self, request: Request, treatment: Treatment | None, subject: Subject, decision: Decision
+    ) -> list[Effect]:
+        """Keep a request until a person answers, or for as long as its sender can wait."""
+        state = self._state
+        ask, effects = self.begin(request.method, subject, decision)
+        held = Held(request, treatment, state.now + state.wait)
+        if ask is None or not state.asks.hold(ask, held):
+            return [*effects, *self._too_many(held)]
+        return effects
+
+    def begin(
+        self, method: str, subject: Subject, decision: Decision
+    ) -> tuple[Ask | None, list[Effect]]:
+        """The ask about this, opened if there is none yet; None where too many are open."""
+        state = self._state
+        binding = self._binding(method, subject)
+        ask = state.asks.of_binding(binding)
+        if ask is not None:
+            return ask, []
+        if not state.asks.may_begin(state.now):
+            return None, []
+        ask = Ask(
+            ticket=state.fresh_ticket(),
+            binding=binding,
+            method=method,
+            name=subject.name,
+            arguments=subject.arguments,
+            rule=decision.rule,
+            where=decision.place,
+            reason=decision.reason,
+            since=state.now,
+        )
+        state.asks.begin(ask)
+        told = Tell(_told(ask))
+        return ask, [Record(self._entry(ask, Kind.ASK, "ask")), told, AskPerson(ask)]
+
+    def later(
+        self, method: str, subject: Subject, decision: Decision
+    ) -> tuple[list[Effect], int, str]:
+        """Ask about what cannot be held; the code and the words for the call that ends by it."""
+        ask, effects = self.begin(method, subject, decision)
+        if ask is None:
+            return effects, mcp.TOO_OFTEN, TOO_MANY
+        return effects, mcp.WAITING, replies.waiting_text(ask.ticket)
+
+    # What becomes of it
+
+    def tick(self) -> list[Effect]:
+        """What is due: tickets for those who cannot wait longer, asks that nobody answered."""
+        state = self._state
+        if state.asks.due is None or state.asks.due > state.now:
+            return []
+        effects = [_late(ask, each) for ask, each in state.asks.late(state.now)]
+        for ask in state.asks.expired(state.now):
+            entry = self._entry(ask, Kind.ANSWER, "expired")
+            effects += [Record(entry), AskOver(ask, "expired")]
+        return effects
+
+    def answer(self, ticket: str, answer: Answer) -> list[Effect]:
+        """Take a person's answer; nothing, where no such ask is open."""
+        state = self._state
+        ask = state.asks.get(ticket)
+        if ask is None:
+            return []
+        held = state.asks.end(ask)
+        is_no = answer.verdict is Verdict.DENY
+        # One "no" ends all that wait for it; who comes again later must still be told of it.
+        if not (is_no and held and answer.lasts is Lasts.ONCE):
+            state.asks.grant(ask, answer, state.now)
+        detail = {"by": answer.by, "lasts": answer.lasts.value}
+        entry = self._entry(ask, Kind.ANSWER, answer.verdict.value, detail)
+        effects: list[Effect] = [Record(entry), AskOver(ask, answer.verdict.value)]
+        for each in held:
+            effects += [self._denied(each)] if is_no else self._judge(each)
+        return effects
+
+    def refuse(self, tried: NotAnswered) -> list[Effect]:
+        """Write down that somebody who may not tried to answer; the first thousand times."""
+        if not self._state.tally.answer_refused():
+            return []
+        entry = Entry(
+            kind=Kind.ANSWER,
+            id=tried.ticket,
+            verdict="refused",
+            reason=tried.reason,
+            detail={"by": tried.by},
+        )
+        ticket = replies.short(tried.ticket)
+        told = f"an answer to {ticket} was refused: it came from {tried.reason}"
+        return [Record(entry), Tell(told)]
+
+    def revoke(self, ticket: str) -> list[Effect]:
+        """Take an answer back; nothing, where none of this ticket counts."""
+        grant = self._state.asks.revoke(ticket)
+        if grant is None:
+            return []
+        return [Record(self._entry(grant.ask, Kind.ANSWER, "revoked"))]
+
+    def drop(self, id: MessageId | None, *, from_client: bool) -> list[Effect] | None:
+        """Forget a request that its sender cancelled, None where it is not held here."""
+        ask = self._state.asks.drop(id, from_client=from_client)
+        if ask is None:
+            return None
+        return [Record(self._entry(ask, Kind.RESULT, "", {"cancelled": True}))]
+
+    def _denied(self, held: Held) -> Effect:
+        self._state.tally.denials += 1
+        return _told_to_sender(held, replies.DENIED_BY_USER, mcp.DENIED)
+
+    def _too_many(self, held: Held) -> list[Effect]:
+        told = _told_to_sender(held, TOO_MANY, mcp.TOO_OFTEN)
+        if not self._state.tally.question_refused():
+            return [told]
+        name = _name_of(held.request)
+        entry = Entry(
+            kind=Kind.CALL,
+            method=held.request.method,
+            name=name,
+            verdict=Verdict.DENY.value,
+            rule="ask",
+            reason="too many calls wait for an answer",
+        )
+        to_person = f"denied {replies.short(name)}: too many calls wait for an answer"
+        return [Record(entry), Tell(to_person), told]
+
+    def _binding(self, method: str, subject: Subject) -> str:
+        """What the ask is bound to; the item's digest is the one it is approved under."""
+        treatment = mcp.CLIENT_REQUESTS.get(method)
+        kind = treatment and walks.kind_needed(treatment, is_uri=subject.is_uri)
+        item = "" if kind is None else self._state.catalogue.digest_of(kind, subject.name)
+        return binding_of(method, subject.name, item, subject.arguments)
+
+    def _entry(
+        self, ask: Ask, kind: Kind, verdict: str, detail: dict[str, Any] | None = None
+    ) -> Entry:
+        arguments, digest = self._state.describe(ask.arguments)
+        is_ask = kind is Kind.ASK
+        return Entry(
+            kind=kind,
+            method=ask.method,
+            name=ask.name,
+            id=ask.ticket,
+            verdict=verdict,
+            rule=ask.rule,
+            where=ask.where if is_ask else "",
+            reason=ask.reason if is_ask else "",
+            arguments=arguments if is_ask else None,
+            digest=digest,
+            detail=detail or {},
+        )
+
+
+def _told(ask: Ask) -> str:
+    """The line on the error stream."""
+    return (
+        f"asks you about {replies.short(ask.name or ask.method)}; "
+        f"answer with: mcp-jail allow {ask.ticket}, or mcp-jail deny {ask.ticket}"
+    )
+
+
+def _late(ask: Ask, held: Held) -> Effect:
+    return _told_to_sender(held, replies.waiting_text(ask.ticket), mcp.WAITING)
+
+
+def _told_to_sender(held: Held, text: str, code: int) -> Effect:
+    """The words for who waits: a model reads them, a server gets no more than that it is so."""
+    id = held.request.id
+    if held.treatment is None:
+        return ToServer(wire.render_error(id, code, "the user has not allowed it"), is_reply=True)
+    era = mcp.era_of(held.request.params)
+    return ToClient(replies.refusal_in_words(id, held.treatment, era, text, code=code))
+
+
+def _name_of(request: Request) -> str:
+    name = request.params.get("name", request.params.get("uri"))
+    return name if type(name) is str else ""

@@ -1,0 +1,279 @@
+"""A call that waits in a real jail, and everybody who would like to answer it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from driver import ERAS, MCP_JAIL, Client, Home, command, wait_until
+from driver import running as run_client
+from mcp_jail.store.places import find_places
+from mcp_jail.store.runs import running
+from mcp_jail.store.sockets import connect
+from persons import at_terminal, controlled, served, ticket_of, waiting
+
+POLICY = """\
+filesystem: {read_only: [~/projects]}
+tools: {default: ask}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path)
+    made.write_policy(POLICY)
+    return made
+
+
+@pytest.fixture(params=ERAS)
+def client(home: Home, request: pytest.FixtureRequest) -> Iterator[Client]:
+    with served(home, "fs", *command("echo.py"), era=request.param) as client:
+        yield client
+
+
+def control_socket(home: Home) -> str:
+    places = find_places(home.environ())
+    (run,) = running(places)
+    return places.socket(run.run)
+
+
+def answers(home: Home) -> list[str]:
+    return [entry["verdict"] for entry in home.audit() if entry["kind"] == "answer"]
+
+
+def says_audit(home: Home, *verdicts: str) -> None:
+    """What became of answers, once it is written down."""
+    wait_until(lambda: len(answers(home)) >= len(verdicts))
+    assert answers(home) == list(verdicts)
+
+
+def text_of(answer: dict[str, object]) -> str:
+    return str(answer["result"]["content"][0]["text"])  # type: ignore[index]
+
+
+def held(client: Client, home: Home) -> tuple[int, str]:
+    """A call that waits: its id and its ticket."""
+    number = client.ask("tools/call", name="echo", arguments={"text": "hello"})
+    return number, ticket_of(home)
+
+
+def test_a_person_sees_the_exact_call_and_allows_it(client: Client, home: Home) -> None:
+    number, ticket = held(client, home)
+    with at_terminal(home, "allow", ticket.lower()) as screen:
+        screen.wait_for("[N]o: ")
+        assert '"text": "hello"' in screen.shown
+        assert "fs: echo" in screen.shown
+        assert waiting(home)
+        screen.type("y\n")
+        assert screen.end() == 0, screen.shown
+    assert text_of(client.answer(number)) == "hello"
+    says_audit(home, "allow")
+
+
+@pytest.mark.parametrize("typed", ["n\n", "\n", "yess\n", "\x04"])
+def test_nothing_but_a_yes_allows(client: Client, home: Home, typed: str) -> None:
+    _, ticket = held(client, home)
+    with at_terminal(home, "allow", ticket) as screen:
+        screen.wait_for("[N]o: ")
+        screen.type(typed)
+        assert screen.end() == 1
+    assert waiting(home)
+
+
+def test_a_person_says_no(client: Client, home: Home) -> None:
+    number, ticket = held(client, home)
+    with at_terminal(home, "deny", ticket) as screen:
+        assert screen.end() == 0, screen.shown
+    assert text_of(client.answer(number)) == "denied by the user: do not call it again"
+    says_audit(home, "deny")
+
+
+def test_a_session_lasts_until_it_is_taken_back(client: Client, home: Home) -> None:
+    number, ticket = held(client, home)
+    with at_terminal(home, "allow", ticket, "--for", "session", "--yes") as screen:
+        assert screen.end() == 0, screen.shown
+    client.answer(number)
+    assert client.call("echo", text="hello")["content"][0]["text"] == "hello"
+    with at_terminal(home, "grants") as screen:
+        assert screen.end() == 0
+        assert ticket in screen.shown
+    with at_terminal(home, "grants", "--revoke", ticket) as screen:
+        assert screen.end() == 0, screen.shown
+    held(client, home)
+    says_audit(home, "allow", "revoked")
+
+
+def refused(home: Home, said: str, reason: str) -> None:
+    """Nobody was let answer, it is written down why, and the call still waits."""
+    assert f"an answer is not taken from {reason}" in said, said
+    says_audit(home, "refused")
+    assert waiting(home)
+
+
+def test_a_program_without_a_terminal_does_not_answer(client: Client, home: Home) -> None:
+    _, ticket = held(client, home)
+    done = subprocess.run(
+        [MCP_JAIL, "allow", ticket, "--yes"],
+        capture_output=True,
+        text=True,
+        env=home.environ(),
+        start_new_session=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    refused(home, done.stderr, "a process without a terminal")
+
+
+# The agent's shell starts after its server, and ends with nothing it started waited for.
+AGENT = """
+import os, subprocess, sys
+guard = subprocess.Popen(sys.argv[2:])
+while not os.path.exists(os.environ["GO"]):
+    pass
+subprocess.run(["bash", "-c", sys.argv[1]])
+sys.exit(guard.wait())
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{allow}", "a process that an MCP client started"),
+        ("script -qec {quoted} /dev/null", "a process that an MCP client started"),
+        ("setsid --wait --ctty {allow} < $TERMINAL", "a process that an MCP client started"),
+        ("setsid {allow} < /dev/null &", "a process that whoever started it has left alone"),
+        ("(setsid bash -c {quoted} < /dev/null &)", "a process"),
+        ("(setsid script -qec {quoted} /dev/null < /dev/null &)", "a process of an agent"),
+    ],
+)
+def test_an_agents_shell_does_not_answer_for_itself(
+    home: Home, tmp_path: Path, line: str, reason: str
+) -> None:
+    go, out = tmp_path / "go", tmp_path / "out"
+    allow = f"{MCP_JAIL} allow --yes >> {out} 2>&1"
+    script = line.format(allow=allow, quoted=shlex.quote(allow + "; true"))
+    ours, theirs = os.openpty()
+    environ = home.environ(GO=str(go), TERMINAL=os.ttyname(theirs), CLAUDECODE="1")
+    words = [sys.executable, "-I", "-c", AGENT, script, str(MCP_JAIL), "run", "fs"]
+    with run_client([*words, *command("echo.py")], environ, home.path) as client:
+        client.open()
+        held(client, home)
+        go.touch()
+        wait_until(lambda: "refused" in answers(home))
+    os.close(ours)
+    os.close(theirs)
+    (entry,) = [each for each in home.audit() if each["kind"] == "answer"]
+    assert entry["reason"].startswith(reason)
+    assert not [each for each in home.audit() if each["kind"] == "result"]
+
+
+def test_an_agents_variables_give_it_away_in_a_terminal_of_its_own(
+    client: Client, home: Home
+) -> None:
+    _, ticket = held(client, home)
+    with at_terminal(home, "allow", ticket, "--yes", CLAUDECODE="1") as screen:
+        assert screen.end() == 1
+        shown = " ".join(screen.shown.split())
+    refused(home, shown, "a process of an agent (CLAUDECODE is set)")
+
+
+def test_a_process_in_the_background_of_a_terminal_does_not_answer(
+    client: Client, home: Home
+) -> None:
+    _, ticket = held(client, home)
+    script = f"set -m; {MCP_JAIL} allow {ticket} --yes & wait; echo over"
+    variables = home.environ(TERM="dumb", COLUMNS="80")
+    with controlled(["bash", "-c", script], variables, home.path) as screen:
+        screen.wait_for("over")
+        screen.end()
+        shown = " ".join(screen.shown.split())
+    refused(home, shown, "a process in the background of its terminal")
+
+
+def test_a_peer_that_is_gone_before_it_is_heard_does_not_answer(client: Client, home: Home) -> None:
+    _, ticket = held(client, home)
+    line = f'{{"v":1,"id":1,"op":"answer","ticket":"{ticket}","verdict":"allow"}}'
+    send = (
+        "import socket,sys,os;os.chdir(os.path.dirname(sys.argv[1]));"
+        "s=socket.socket(socket.AF_UNIX);s.connect(os.path.basename(sys.argv[1]));"
+        "s.sendall(sys.argv[2].encode()+b'\\n');os._exit(0)"
+    )
+    words = [sys.executable, "-I", "-c", send, control_socket(home), line]
+    with controlled(words, home.environ(), home.path) as screen:
+        screen.end()
+    assert waiting(home), "the guard has heard all that was sent before"
+    assert "allow" not in answers(home)
+
+
+def test_who_connected_counts_and_not_who_speaks(client: Client, home: Home) -> None:
+    """A connection can be handed on, its peer cannot: here the test's own, without a terminal."""
+    _, ticket = held(client, home)
+    line = f'{{"v":1,"id":1,"op":"answer","ticket":"{ticket}","verdict":"allow"}}\n'
+    send = "import os, sys; os.write(int(sys.argv[1]), sys.argv[2].encode())"
+    with connect(control_socket(home), timeout=30) as connection:
+        os.set_inheritable(connection.fileno(), True)
+        words = [sys.executable, "-I", "-c", send, str(connection.fileno()), line]
+        script = shlex.join(words)
+        done = subprocess.run(
+            ["script", "-qec", script, "/dev/null"],
+            pass_fds=(connection.fileno(),),
+            start_new_session=True,
+            capture_output=True,
+            check=True,
+        )
+        assert done.returncode == 0
+        assert b"not taken from" in connection.recv(4096)
+    says_audit(home, "refused")
+
+
+def test_the_jailed_server_does_not_find_the_socket(home: Home) -> None:
+    home.write_policy(POLICY.replace("default: ask", "default: ask, rules: {sh: allow}"))
+    with served(home, "fs", *command("shell.py")) as client:
+        ticket = "ABCDEF"
+        path = control_socket(home)
+        request = f'{{"v":1,"id":1,"op":"answer","ticket":"{ticket}","verdict":"allow"}}'
+        script = (
+            "import os,socket;s=socket.socket(socket.AF_UNIX);"
+            f"os.chdir({os.path.dirname(path)!r});s.connect({os.path.basename(path)!r});s.sendall({request!r}.encode());print(s.recv(999))"
+        )
+        said = client.call("sh", line=f"/usr/bin/python3 -c {shlex.quote(script)}")
+        assert "No such file or directory" in str(said)
+    assert answers(home) == []
+
+
+def test_another_user_cannot_connect(client: Client, home: Home) -> None:
+    path = Path(control_socket(home))
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    if os.geteuid() != 0:
+        return  # only root can be two users
+    for folder in (*path.parents,):
+        if folder != path.parent and str(folder).startswith("/tmp/"):
+            folder.chmod(folder.stat().st_mode | 0o011)
+    path.parent.chmod(0o711)
+    path.chmod(0o666)
+    script = (
+        "import os,socket,sys;os.setgid(65534);os.setuid(65534);"
+        "os.chdir(os.path.dirname(sys.argv[1]));"
+        "s=socket.socket(socket.AF_UNIX);s.connect(os.path.basename(sys.argv[1]));"
+        's.sendall(b\'{"v":1,"id":1,"op":"asks"}\\n\');print(s.recv(99))'
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", script, str(path)], capture_output=True, text=True, check=False
+    )
+    assert "connect" not in done.stderr, "nothing but the guard was in its way"
+    assert done.stdout in {"", "b''\n"}
+
+
+def test_nothing_is_left_of_a_run_but_its_audit(home: Home) -> None:
+    with served(home, "fs", *command("echo.py")) as client:
+        held(client, home)
+        path = Path(control_socket(home))
+        client.close()
+    wait_until(lambda: not path.exists())

@@ -1,0 +1,129 @@
+"""`asks`, `grants` and `ps`: what waits, what counts and what runs, for people and programs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from driver import MCP_JAIL, Home, command
+from persons import at_terminal, served, ticket_of
+
+POLICY = """\
+filesystem: {read_only: [~/projects]}
+tools: {default: ask, rules: {add: allow}}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path)
+    made.write_policy(POLICY)
+    made.write_policy(POLICY, name="other")
+    return made
+
+
+def done(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [MCP_JAIL, *words],
+        capture_output=True,
+        text=True,
+        env=home.environ(COLUMNS="80"),
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("asks", "nothing waits for an answer"),
+        ("grants", "no answer counts any more"),
+        ("ps", "no server runs in a jail now"),
+    ],
+)
+def test_where_nothing_runs_that_is_said(home: Home, word: str, said: str) -> None:
+    shown = done(home, word)
+    assert (shown.returncode, shown.stderr) == (1, "")
+    assert said in shown.stdout
+    assert done(home, word, "--json").stdout == ""
+
+
+def test_what_waits_is_shown_with_exact_arguments_and_hidden_characters(home: Home) -> None:
+    with served(home, "fs", *command("echo.py")) as client:
+        arguments = {"text": "safe\u200b\u202egnp.exe", "\x1b[2J": "\x1b]0;x\x07"}
+        client.ask("tools/call", name="echo", arguments=arguments)
+        ticket = ticket_of(home)
+        shown = done(home, "asks")
+        assert shown.returncode == 0
+        assert f"{ticket}  fs: echo" in shown.stdout
+        for hidden in ("\u200b", "\u202e", "\x1b", "\x07"):
+            assert hidden not in shown.stdout
+        (line,) = done(home, "asks", "--json").stdout.splitlines()
+        assert json.loads(json.loads(line)["arguments"]) == arguments
+
+
+def test_a_long_argument_is_cut_and_said_to_be(home: Home) -> None:
+    with served(home, "fs", *command("echo.py")) as client:
+        client.ask("tools/call", name="echo", arguments={"text": "x" * 400_000})
+        ticket_of(home)
+        with at_terminal(home, "allow") as screen:
+            screen.wait_for("[N]o: ")
+            assert "are left out here" in screen.shown
+            assert "are shown" in screen.shown
+            screen.type("n\n")
+            screen.end()
+
+
+def test_which_of_several_asks_must_be_said(home: Home) -> None:
+    with served(home, "fs", *command("echo.py")) as client:
+        for text in ("one", "two"):
+            client.ask("tools/call", name="echo", arguments={"text": text})
+        client.request("ping")
+        with at_terminal(home, "allow") as screen:
+            assert screen.end() == 2
+            assert "more than one ask waits" in screen.shown
+        shown = done(home, "deny", "NOSUCH")
+        assert shown.returncode == 2
+        assert "no ask 'NOSUCH' waits" in shown.stderr
+
+
+def test_what_runs_is_listed_with_what_holds_it(home: Home) -> None:
+    with (
+        served(home, "fs", *command("echo.py")) as client,
+        served(home, "other", *command("echo.py")),
+    ):
+        client.call("add", a=1, b=2)
+        client.ask("tools/call", name="echo", arguments={"text": "x"})
+        ticket_of(home)
+        shown = done(home, "ps")
+        assert shown.returncode == 0
+        head, first, second = shown.stdout.splitlines()
+        assert head.split() == (
+            "NAME PID SANDBOX NETWORK TOOLS PROOF ASKS CALLS DENIED SINCE".split()
+        )
+        assert first.split()[0] == "fs"
+        assert first.split()[2:9] == ["bubblewrap", "none", "ask", "held", "1", "2", "0"]
+        assert second.split()[0] == "other"
+        assert all(len(line) <= 80 for line in shown.stdout.splitlines())
+        told = [json.loads(line) for line in done(home, "ps", "--json").stdout.splitlines()]
+        assert [each["name"] for each in told] == ["fs", "other"]
+
+
+def test_a_time_or_a_word_it_cannot_be_is_refused(home: Home) -> None:
+    for wrong in ("ever", "0m", "25h", "15", "-1m"):
+        shown = done(home, "allow", f"--for={wrong}")
+        assert shown.returncode == 2
+        assert "expected once, session, always or a time" in shown.stderr
+    shown = done(home, "deny", "--for", "always")
+    assert "a 'no' for always is a rule of the policy" in shown.stderr
+
+
+def test_without_a_terminal_nobody_is_asked(home: Home) -> None:
+    with served(home, "fs", *command("echo.py")) as client:
+        client.ask("tools/call", name="echo", arguments={"text": "x"})
+        ticket_of(home)
+        shown = done(home, "allow")
+        assert shown.returncode == 2
+        assert "this is no terminal" in shown.stderr

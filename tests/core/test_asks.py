@@ -1,0 +1,113 @@
+"""Asks and grants as values; what a session makes of them is in test_asking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_jail.core.asks import Answer, Ask, Asks, Held, Lasts, binding_of
+from mcp_jail.core.mcp import Treatment
+from mcp_jail.core.policy import Verdict
+from mcp_jail.core.wire import Request
+
+YES = Answer(verdict=Verdict.ALLOW, lasts=Lasts.ONCE, by="x")
+
+
+def ask(ticket: str = "T", since: float = 0.0) -> Ask:
+    return Ask(
+        ticket=ticket,
+        binding=f"binding of {ticket}",
+        method="tools/call",
+        name="t",
+        arguments={},
+        rule="tools.default",
+        where="",
+        reason="",
+        since=since,
+    )
+
+
+def held(id: Any, until: float = 50.0, treatment: Treatment | None = Treatment.CALL_TOOL) -> Held:
+    return Held(Request(id, "tools/call", {}), treatment, until)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ("tools/call", "t", "d", {"a": 2}),
+        ("tools/call", "t", "e", {"a": 1}),
+        ("tools/call", "u", "d", {"a": 1}),
+        ("prompts/get", "t", "d", {"a": 1}),
+        ("tools/call", "td", "", {"a": 1}),
+    ],
+)
+def test_a_binding_tells_method_name_item_and_arguments_apart(
+    other: tuple[str, str, str, dict[str, Any]],
+) -> None:
+    assert binding_of("tools/call", "t", "d", {"a": 1}) != binding_of(*other)
+
+
+def test_ids_of_another_type_or_side_are_other_requests() -> None:
+    asks, one = Asks(900), ask()
+    asks.begin(one)
+    asks.hold(one, held(1))
+    asks.hold(one, held("q", treatment=None))
+    assert asks.holds(1, from_client=True)
+    assert not asks.holds(1.0, from_client=True)  # type: ignore[arg-type]
+    assert not asks.holds(True, from_client=True)
+    assert not asks.holds("1", from_client=True)
+    assert not asks.holds(1, from_client=False)
+    assert asks.holds("q", from_client=False)
+    assert asks.drop("q", from_client=True) is None
+    assert asks.drop("q", from_client=False) is one
+    assert len(asks) == 1
+
+
+def test_what_is_due_next_is_the_earliest_of_all() -> None:
+    asks = Asks(900)
+    assert Asks(900).due is None
+    first, second = ask("A"), ask("B", since=10)
+    asks.begin(first)
+    assert asks.due == 900
+    asks.begin(second)
+    asks.hold(second, held(1, until=60))
+    assert asks.due == 60
+    assert asks.late(59.9) == []
+    assert [each.request.id for _, each in asks.late(60)] == [1]
+    assert asks.due == 900
+
+
+def test_a_retry_keeps_an_ask_open() -> None:
+    asks, one = Asks(900), ask()
+    asks.begin(one)
+    asks.hold(one, held(1, until=850))
+    asks.late(850)
+    assert asks.expired(900) == []
+    assert asks.expired(1750) == [one]
+    assert asks.of_binding(one.binding) is None
+
+
+def test_a_grant_for_one_call_is_used_up_and_ends_by_itself() -> None:
+    asks, one = Asks(900), ask()
+    asks.begin(one)
+    asks.end(one)
+    asks.grant(one, YES, 0)
+    grant = asks.take_grant(one.binding, 1)
+    assert grant is not None
+    assert grant.answer is YES
+    assert asks.take_grant(one.binding, 1) is None
+    asks.grant(one, YES, 0)
+    assert asks.take_grant(one.binding, 900) is None
+    asks.expired(900)
+    assert asks.grants == ()
+
+
+def test_a_later_answer_takes_the_place_of_an_earlier() -> None:
+    asks, one = Asks(900), ask()
+    asks.grant(one, YES, 0)
+    no = Answer(verdict=Verdict.DENY, lasts=Lasts.SESSION, by="x")
+    asks.grant(one, no, 1)
+    assert [grant.answer for grant in asks.grants] == [no]
+    assert asks.revoke("T") is not None
+    assert asks.revoke("T") is None

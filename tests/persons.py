@@ -1,0 +1,79 @@
+"""A client that is a process of its own, and a person at a terminal that is not below it.
+
+All processes of a test descend from the test; the client leads a session, as one that was started
+from a desktop does, and so its tree ends with it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from driver import MCP_JAIL, Client, Home, running, wait_until
+from mcp_jail.asks.calling import call_all
+from mcp_jail.store.places import find_places
+from terminal import Terminal
+
+# A program that starts the guard, hands its streams down, and waits.
+CLIENT: Final = """
+import subprocess, sys
+guard = subprocess.Popen(sys.argv[1:])
+sys.exit(guard.wait())
+"""
+
+
+@contextmanager
+def served(home: Home, *arguments: str, era: str = "legacy") -> Iterator[Client]:
+    """A server behind `mcp-jail run ARGUMENTS`, whose client is a process of its own."""
+    words = [sys.executable, "-I", "-c", CLIENT, str(MCP_JAIL), "run", *arguments]
+    with running(words, home.environ(), home.path, era) as client:
+        client.open()
+        yield client
+
+
+@contextmanager
+def at_terminal(home: Home, *words: str, **environ: str) -> Iterator[Terminal]:
+    """A person who types `mcp-jail WORDS` into a terminal of their own."""
+    variables = home.environ(TERM="dumb", COLUMNS="80", **environ)
+    with controlled([str(MCP_JAIL), *words], variables, home.path) as screen:
+        yield screen
+
+
+@contextmanager
+def controlled(words: Sequence[str], environ: dict[str, str], cwd: Path) -> Iterator[Terminal]:
+    """A command that leads a session and the foreground of a terminal, as a login's does."""
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        ["setsid", "--ctty", *words],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environ,
+        cwd=cwd,
+    )
+    os.close(theirs)
+    try:
+        yield Terminal(process, ours)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        os.close(ours)
+
+
+def waiting(home: Home) -> list[dict[str, Any]]:
+    """The asks that are open in this home."""
+    said, _ = call_all(find_places(home.environ()), "asks")
+    return [ask for each in said for ask in each.ok["asks"]]
+
+
+def ticket_of(home: Home) -> str:
+    """The ticket of the one ask that is open, once it is."""
+    wait_until(lambda: bool(waiting(home)))
+    (ask,) = waiting(home)
+    return str(ask["ticket"])
