@@ -127,3 +127,12 @@ def test_a_thousand_globs_are_compared_in_order() -> None:
         f'    "tool_{number}_*": {"allow" if number % 2 else "deny"}' for number in range(1000)
     )
     assert messages(f"tools:\n  rules:\n{rules}") == []
+
+
+def test_a_closed_rule_that_ends_the_same_either_way_is_told() -> None:
+    text = "tools: {rules: {get: {decision: ask, additional: deny, otherwise: ask}}}"
+    (one,) = lints(text)
+    assert one.message == "'additional: deny' changes nothing: both ways end in ask"
+    assert one.place is not None
+    assert one.place.column == text.index("additional") + 1
+    assert messages(text.replace("otherwise: ask", "otherwise: deny")) == []

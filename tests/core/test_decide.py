@@ -156,6 +156,53 @@ def test_all_constraints_must_hold_and_the_first_by_name_is_named() -> None:
     assert judge("t", of, a=2, b=2).reason == "'a' must be 1"
 
 
+def closed(*args: str, otherwise: Verdict = ASK) -> Rulebook:
+    """A policy whose rule for `t` allows these arguments, each 1, and no other."""
+    rule = ToolRule(
+        decision=ALLOW,
+        args={name: Constraint(equals=1) for name in args},
+        additional=Additional.DENY,
+        otherwise=otherwise,
+    )
+    return book({"t": rule})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"a": 1, "overwrite": True},
+        {"a": 1, "": None},
+        {"a": 1, "a ": 1},
+        {"a": 1, "a.b": 1},
+        {"a": 1, "A": 1},
+    ],
+    ids=repr,
+)
+def test_a_closed_rule_does_not_hold_with_an_argument_it_does_not_name(
+    arguments: dict[str, Any],
+) -> None:
+    assert judge("t", closed("a"), **arguments).verdict is ASK
+    assert judge("t", closed("a", otherwise=DENY), **arguments).verdict is DENY
+
+
+def test_a_closed_rule_holds_for_what_it_names_and_says_what_it_does_not() -> None:
+    assert judge("t", closed("a"), a=1).verdict is ALLOW
+    assert judge("t", closed()).verdict is ALLOW
+    decision = judge("t", closed("a"), a=1, overwrite=True)
+    assert decision.rule == "tools.rules.t"
+    assert decision.reason == "the rule names no argument 'overwrite'"
+    assert decision.hint == "the limit stands in tools.rules.t.additional"
+    assert judge("t", closed("a"), a=2, overwrite=True).reason == "'a' must be 1"
+
+
+def test_a_closed_rule_with_a_dotted_name_names_each_part_that_may_hold_it() -> None:
+    assert judge("t", closed("a.b.c"), a={"b": {"c": 1, "d": 2}}).verdict is ALLOW
+    assert judge("t", closed("a.b.c"), None, **{"a.b": {"c": 1}}).verdict is ALLOW
+    assert judge("t", closed("a.b.c"), None, **{"a.b.c": 1, "c": 1}).verdict is ASK
+    assert judge("t", closed(".a"), None, **{".a": 1}).verdict is ALLOW
+    assert judge("t", closed(".a"), None, **{".a": 1, "": 1}).verdict is ASK
+
+
 def test_a_thousand_rules_are_asked_only_once_for_a_name() -> None:
     rules: dict[str, Verdict | ToolRule] = {f"tool_{number}_*": ALLOW for number in range(1000)}
     of = book(rules)

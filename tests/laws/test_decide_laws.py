@@ -6,6 +6,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,15 @@ from mcp_jail.core.globs import glob_matches, globs_overlap
 from mcp_jail.core.hosts import host_of_argument
 from mcp_jail.core.outlook import MISSING, Seen, SeenKind
 from mcp_jail.core.paths import resolve
-from mcp_jail.core.policy import Constraint, Policy, ToolRule, Tools, Verdict, strictest
+from mcp_jail.core.policy import (
+    Additional,
+    Constraint,
+    Policy,
+    ToolRule,
+    Tools,
+    Verdict,
+    strictest,
+)
 
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
 OUTLOOK = Imagined({f"{HOME}/p/a": "file", f"{HOME}/p/l": "-> /etc", "/etc/x": "file"})
@@ -46,6 +55,7 @@ RULES = VERDICTS | st.builds(
     ToolRule,
     decision=VERDICTS,
     otherwise=VERDICTS,
+    additional=st.sampled_from(Additional),
     args=st.dictionaries(NAMES, CONSTRAINTS, max_size=2),
 )
 BOOKS = st.dictionaries(GLOBS, RULES, max_size=6)
@@ -101,6 +111,33 @@ def test_a_constraint_that_is_added_never_opens(
     held = ToolRule(decision=ALLOW, args={name: constraint})
     after = judge(rules | {tool: held}, default, tool, arguments).verdict
     assert strictest(before, after) is after
+
+
+@given(RULES, VERDICTS, ARGUMENTS)
+def test_a_rule_that_is_closed_never_opens(
+    rule: Verdict | ToolRule, default: Verdict, arguments: dict[str, Any]
+) -> None:
+    if isinstance(rule, Verdict):
+        rule = ToolRule(decision=rule)
+    opened = msgspec.structs.replace(rule, additional=Additional.ALLOW)
+    closed = msgspec.structs.replace(rule, additional=Additional.DENY)
+    before = judge({"t": opened}, default, "t", arguments).verdict
+    after = judge({"t": closed}, default, "t", arguments).verdict
+    assert strictest(before, after) is after
+
+
+@given(
+    st.dictionaries(NAMES, VALUES, max_size=3),
+    st.dictionaries(st.text("xyz.", max_size=3), VALUES, max_size=3),
+)
+def test_a_closed_rule_holds_for_no_other_names_than_it_says(
+    wanted: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    args = {name: Constraint(equals=value) for name, value in wanted.items()}
+    rule = ToolRule(decision=ALLOW, args=args, additional=Additional.DENY, otherwise=ASK)
+    if judge({"t": rule}, DENY, "t", arguments).verdict is ALLOW:
+        heads = {name.partition(".")[0] for name in wanted}
+        assert {name.partition(".")[0] for name in arguments} <= heads
 
 
 @given(BOOKS, VERDICTS, TOOLS, VERDICTS, ARGUMENTS)
@@ -176,6 +213,7 @@ def _reversed(rule: Verdict | ToolRule) -> Verdict | ToolRule:
     return ToolRule(
         decision=rule.decision,
         otherwise=rule.otherwise,
+        additional=rule.additional,
         args=dict(reversed(rule.args.items())),
     )
 

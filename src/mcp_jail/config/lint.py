@@ -12,7 +12,7 @@ from mcp_jail.config.launchers import look_up_at_start
 from mcp_jail.core.globs import glob_matches, globs_overlap, is_glob, literal_count
 from mcp_jail.core.loaders import is_loader_variable
 from mcp_jail.core.paths import expand_home
-from mcp_jail.core.policy import Constraint, NetworkMode, Policy, ToolRule, Verdict
+from mcp_jail.core.policy import Additional, Constraint, NetworkMode, Policy, ToolRule, Verdict
 from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.core.spec import Access, JailSpec
 from mcp_jail.errors import Place
@@ -108,12 +108,18 @@ class _Linter:
         for name, rule in self._policy.tools.rules.items():
             if not isinstance(rule, ToolRule):
                 continue
+            yield from self._closed(("tools", "rules", name), rule)
             for argument, constraint in rule.args.items():
                 path = ("tools", "rules", name, "args", argument)
                 for inner, one in _with_each(path, constraint):
                     yield from self._constraint(inner, one)
                     if rule.decision is not Verdict.DENY:
                         yield from self._under(inner, one, writes=_writes(name))
+
+    def _closed(self, path: KeyPath, rule: ToolRule) -> Iterator[Lint]:
+        if rule.additional is Additional.DENY and rule.otherwise is rule.decision:
+            message = f"'additional: deny' changes nothing: both ways end in {rule.decision.value}"
+            yield self._lint((*path, "additional"), message, "write another 'otherwise'")
 
     def _constraint(self, path: KeyPath, constraint: Constraint) -> Iterator[Lint]:
         if constraint == Constraint():

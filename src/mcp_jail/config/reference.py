@@ -70,6 +70,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("Tools", "rules"): "By name or glob; exact names beat globs, more letters beat fewer.",
     ("ToolRule", "decision"): "What happens when all constraints of `args` hold.",
     ("ToolRule", "args"): "Constraints by argument; `a.b` is the b inside of a.",
+    ("ToolRule", "additional"): "deny: the rule does not hold with arguments beyond `args`.",
     ("ToolRule", "otherwise"): "What happens when one does not hold; never looser than `decision`.",
     ("ToolRule", "limit"): "How often the tool may be called.",
     ("Constraint", "under"): "A path that lies in one of these directories, links followed.",

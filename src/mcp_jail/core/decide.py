@@ -1,9 +1,10 @@
 """What happens to a call: the page to read to know what mcp-jail lets through.
 
 A tool's rule is looked up by name; its checks are held against the arguments; where one does not
-hold, the rule's `otherwise` applies. Arguments that the tool does not declare are refused where the
-policy says so. With no rule the default of the policy holds. Nothing here ends in allow by an
-error: what cannot be evaluated does not hold.
+hold, or an argument is there that a closed rule does not name, the rule's `otherwise` applies.
+Arguments that the tool does not declare are refused where the policy says so. With no rule the
+default of the policy holds. Nothing here ends in allow by an error: what cannot be evaluated does
+not hold.
 
 `reason` is written for the model: what was not kept, never how to widen the policy and nothing that
 tells a hidden tool from one that does not exist. `hint` is written for the person.
@@ -93,7 +94,20 @@ def _by_rule(
             path = (*rule.path, "args", check.name)
             hint = f"the limit stands in {dotted(path)}"
             return Decision(rule.otherwise, dotted(rule.path), book.places.get(path), reason, hint)
-    return rule.decision
+    return rule.decision if rule.named is None else _by_names(rule, rule.named, arguments, book)
+
+
+def _by_names(
+    rule: Rule, named: frozenset[str], arguments: Mapping[str, Any], book: Rulebook
+) -> Decision:
+    """What a rule says that holds for no other arguments than it names."""
+    strange = sorted(arguments.keys() - named)
+    if not strange:
+        return rule.decision
+    path = (*rule.path, "additional")
+    reason = f"the rule names no argument {quoted(strange[0])}"
+    hint = f"the limit stands in {dotted(path)}"
+    return Decision(rule.otherwise, dotted(rule.path), book.places.get(path), reason, hint)
 
 
 def _by_name(kind: str, name: str, default: Verdict, rules: NameRules, book: Rulebook) -> Decision:

@@ -77,20 +77,21 @@ class Constraint(Closed, frozen=True):
     required: bool = True
 
 
+class Additional(Enum):
+    """What to do with arguments beyond those that a rule, or a tool's own schema, names."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+
+
 class ToolRule(Closed, frozen=True):
     """A rule with argument constraints: `decision` when all hold, else `otherwise`."""
 
     decision: Verdict
     args: dict[str, Constraint] = {}
+    additional: Additional = Additional.ALLOW
     otherwise: Verdict = Verdict.DENY
     limit: Rate | None = None
-
-
-class Additional(Enum):
-    """What to do with arguments that a tool's own schema does not declare."""
-
-    ALLOW = "allow"
-    DENY = "deny"
 
 
 class Tools(Closed, frozen=True):

@@ -7,7 +7,7 @@ are all asked and the strictest answer holds. The order in which rules are writt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 from msgspec import UNSET
@@ -17,7 +17,15 @@ from mcp_jail.core.decision import Decision, KeyPath, Places, plainly
 from mcp_jail.core.globs import glob_matches, is_glob, literal_count
 from mcp_jail.core.hosts import HostRules, compile_hosts
 from mcp_jail.core.paths import expand_home
-from mcp_jail.core.policy import Constraint, HostEntry, Policy, ToolRule, Verdict, strictest
+from mcp_jail.core.policy import (
+    Additional,
+    Constraint,
+    HostEntry,
+    Policy,
+    ToolRule,
+    Verdict,
+    strictest,
+)
 from mcp_jail.core.rates import Limit, limit_of
 
 __all__ = [
@@ -40,7 +48,10 @@ REMEMBERED_LENGTH = 128
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule: `decision` when all checks hold, else `otherwise`, which is never looser."""
+    """One rule: `decision` when all checks hold, else `otherwise`, which is never looser.
+
+    `named` are the arguments a call may have, None where it may have any.
+    """
 
     key: str
     path: KeyPath  # where it stands in the policy, such as ("tools", "rules", "read_*")
@@ -48,6 +59,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     otherwise: Verdict
     checks: tuple[Check, ...] = ()
     limit: Limit | None = None
+    named: frozenset[str] | None = None
 
 
 class NameRules:
@@ -183,4 +195,15 @@ def _rule(
         otherwise=strictest(rule.decision, rule.otherwise),
         checks=tuple(check(name, rule.args[name]) for name in sorted(rule.args)),
         limit=None if rule.limit is None else limit_of(rule.limit),
+        named=_named(rule.args) if rule.additional is Additional.DENY else None,
     )
+
+
+def _named(args: Iterable[str]) -> frozenset[str]:
+    """The arguments that constraints are about: `a.b.c` is also about `a` and about `a.b`."""
+    named: set[str] = set()
+    for name in args:
+        named.add(name)
+        while name := name.rpartition(".")[0]:
+            named.add(name)
+    return frozenset(named)
