@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from mcp_jail.core.constraints import quoted, unmet
-from mcp_jail.core.decision import ASK_MEANS, Decision, dotted, plainly
+from mcp_jail.core.decision import ASK_MEANS, Decision, dotted, plainly, yaml_key
 from mcp_jail.core.outlook import Outlook
 from mcp_jail.core.policy import Additional, Verdict
 from mcp_jail.core.rulebook import KeyPath, NameRules, Rule, Rulebook, compile_rules
@@ -119,7 +119,7 @@ def _by_name(kind: str, name: str, default: Verdict, rules: NameRules, book: Rul
 
 def _by_default(kind: str, name: str, default: Verdict, book: Rulebook) -> Decision:
     decision = plainly(default, (kind, "default"), book.places)
-    hint = f"no rule names it; to allow it, add under {kind}.rules: {_yaml_key(name)}: allow"
+    hint = f"no rule names it; to allow it, add under {kind}.rules: {yaml_key(name)}: allow"
     return msgspec.structs.replace(decision, hint=hint)
 
 
@@ -153,7 +153,3 @@ def _strictest(decisions: list[Decision]) -> Decision:
 def _is_odd(name: str) -> bool:
     """Whether a server might trim or cut a name and so run another tool than was judged."""
     return not name or len(name) > NAME_LIMIT or name != name.strip() or not name.isprintable()
-
-
-def _yaml_key(name: str) -> str:
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

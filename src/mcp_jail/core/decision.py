@@ -49,3 +49,8 @@ def plainly(verdict: Verdict, path: KeyPath, places: Places, reason: str = "") -
 def dotted(path: KeyPath) -> str:
     """A key of the policy as people write it."""
     return ".".join(path)
+
+
+def yaml_key(name: str) -> str:
+    """A printable name as a key of the policy file."""
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -57,3 +57,19 @@ class Outlook(Protocol):
 
     def fullmatch(self, pattern: str, text: str) -> bool | None:
         """Whether a regular expression fits the whole text; None where it took too long."""
+
+
+class Blind:
+    """An outlook that knows nothing: no path resolves, no pattern fits."""
+
+    def look(self, space: Space, path: str) -> Seen:  # noqa: ARG002
+        """Nothing that resolves."""
+        return OPAQUE
+
+    def is_straight(self, path: str) -> bool:  # noqa: ARG002
+        """Never certain."""
+        return False
+
+    def fullmatch(self, pattern: str, text: str) -> bool | None:  # noqa: ARG002
+        """Never in time."""
+        return None
