@@ -17,6 +17,7 @@ from mcp_jail.core.decide import (
     decide_resource,
 )
 from mcp_jail.core.narrow import (
+    ARGUMENTS_LIMIT,
     DEPTH_LIMIT,
     VALUES_LIMIT,
     NoRule,
@@ -242,7 +243,7 @@ def test_a_rule_that_is_not_of_our_own_shape_is_left_alone(rule: ToolRule) -> No
     assert found.reason == "the tool has a rule of its own that says more than exact calls"
 
 
-@pytest.mark.parametrize("name", ["t*", "t?", "*", "", "t\u200b", "t\n"])
+@pytest.mark.parametrize("name", ["t*", "t?", "*", "", "t\u200b", "t\u3164", "t\n"])
 def test_a_name_that_is_no_exact_key_gets_no_rule(name: str) -> None:
     refusal(tool(book(), CALL, name))
     refusal(narrowest(book(), Section.PROMPTS, name, {}))
@@ -260,6 +261,7 @@ def test_a_name_that_is_denied_however_it_is_written_gets_no_rule() -> None:
         {"a.b": 1},  # would also allow {"a": {"b": 1, "overwrite": true}}
         {".": 1},
         {"a\u202e": 1},
+        {"a\u3164": 1},
         {"a\n": 1},
         {"a": 1, "A": 1},
     ],
@@ -277,6 +279,12 @@ def test_a_rule_is_no_longer_than_a_person_reads() -> None:
     assert found.reason.startswith(f"the rule would have {VALUES_LIMIT + 1} bytes of values")
     refusal(tool(book({"t": exactly(**fits)}), {"a": "y"}))
     refusal(tool(book(), {"x" * VALUES_LIMIT: 1}))
+
+
+def test_a_rule_has_no_more_arguments_than_the_limit() -> None:
+    many = {f"a{number}": number for number in range(ARGUMENTS_LIMIT)}
+    edit(tool(book(), many))
+    assert refusal(tool(book(), many | {"b": 1})).reason == "the call has more than 100 arguments"
 
 
 def test_a_value_nests_as_deep_as_the_limit_and_no_deeper() -> None:

@@ -18,6 +18,7 @@ from mcp_jail.core.constraints import quoted, same_json
 from mcp_jail.core.decide import ToolCall, compile_rules, decide
 from mcp_jail.core.decision import yaml_key
 from mcp_jail.core.globs import is_glob
+from mcp_jail.core.hidden import has_hidden
 from mcp_jail.core.outlook import Blind
 from mcp_jail.core.policy import (
     Additional,
@@ -34,6 +35,9 @@ from mcp_jail.core.uris import readings_of_uri
 # Bytes of all values of a rule, as JSON. Longer ones are texts that nobody reads in a policy, and a
 # call that writes a whole file is not made twice.
 VALUES_LIMIT: Final = 16 * 1024
+
+# Arguments of a rule; calls with more are no calls that are made again.
+ARGUMENTS_LIMIT: Final = 100
 
 # Nesting of a value in a rule; the policy file itself may nest 32 deep.
 DEPTH_LIMIT: Final = 20
@@ -251,21 +255,28 @@ def _fault_of_name(name: str) -> NoRule | None:
     if is_glob(name):
         reason = f"{quoted(name)} has '*' or '?', which a rule takes for any characters"
         return NoRule(reason, "a rule for it would be wider; write one by hand if you want that")
-    if not name or not name.isprintable():
+    if not name or _is_unseen(name):
         return NoRule(f"{quoted(name)} has characters that do not show")
     return None
 
 
 def _fault_of_arguments(arguments: dict[str, Any]) -> NoRule | None:
+    if len(arguments) > ARGUMENTS_LIMIT:
+        return NoRule(f"the call has more than {ARGUMENTS_LIMIT} arguments")
     for name, value in arguments.items():
         if "." in name:
             reason = f"the argument {quoted(name)} has a dot, which a rule also takes for an inside"
             return NoRule(reason)
-        if not name.isprintable():
+        if _is_unseen(name):
             return NoRule(f"the argument {quoted(name)} has characters that do not show")
         if _is_deeper(value, DEPTH_LIMIT):
             return NoRule(f"{quoted(name)} nests deeper than {DEPTH_LIMIT}")
     return None
+
+
+def _is_unseen(name: str) -> bool:
+    """Whether a person who reads the rule could take the name for another one."""
+    return not name.isprintable() or has_hidden(name)
 
 
 def _is_deeper(value: Any, limit: int) -> bool:
