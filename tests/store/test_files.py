@@ -17,6 +17,7 @@ from mcp_jail.store.files import (
     read_plain,
     read_private,
     replace_private,
+    replace_unchanged,
 )
 from programs import output, start
 
@@ -167,6 +168,18 @@ def test_readers_see_the_old_or_the_new_content_and_nothing_between(folder: Path
         assert read_private(path) in contents
     for writer in writers:
         writer.join()
+    assert os.listdir(folder) == ["file"]
+
+
+def test_a_file_that_has_changed_is_not_replaced(folder: Path) -> None:
+    path = folder / "file"
+    assert not replace_unchanged(str(path), b"", b"new")
+    path.write_bytes(b"old")
+    for before in (b"", b"ol", b"olds", b"OLD"):
+        assert not replace_unchanged(str(path), before, b"new")
+    assert path.read_bytes() == b"old"
+    assert replace_unchanged(str(path), b"old", b"new")
+    assert path.read_bytes() == b"new"
     assert os.listdir(folder) == ["file"]
 
 

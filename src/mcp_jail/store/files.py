@@ -122,6 +122,28 @@ def replace_private(path: str, content: bytes, *, mode: int = FILE_MODE) -> None
     _sync_folder(os.path.dirname(draft))
 
 
+def replace_unchanged(path: str, before: bytes, content: bytes) -> bool:
+    """Put new content in the place of a file that still holds `before`; False if it does not.
+
+    Its permissions stay. The draft is on disk before the file is looked at, so that only a writer
+    who takes no lock and saves between that look and the next system call is not noticed.
+    """
+    draft = _write_draft(path, content, FILE_MODE)
+    try:
+        status = _status_of_same(path, before)
+        if status is None:
+            return False
+        os.chmod(draft, stat.S_IMODE(status.st_mode) & ~_group_bits(draft, status.st_gid))
+        os.rename(draft, path)
+    except OSError as error:
+        raise unusable(path, "cannot be replaced", error) from None
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(draft)
+    _sync_folder(os.path.dirname(draft))
+    return True
+
+
 def create_private(path: str, content: bytes, *, durable: bool = True) -> bool:
     """Make a file that is not there yet, with all its content at once; False if there is one.
 
@@ -178,6 +200,31 @@ def _is_own_group(gid: int) -> bool:
         return False
     alone = not set(group.gr_mem) - {user.pw_name}
     return alone and user.pw_gid == gid and group.gr_name == user.pw_name
+
+
+def _status_of_same(path: str, content: bytes) -> os.stat_result | None:
+    """The status of a trusted file with this very content."""
+    try:
+        descriptor = open_plain(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        refuse_shared_folder(os.path.dirname(os.path.abspath(path)))
+        refuse_shared_file(path, status)
+        is_same = status.st_size == len(content) and os.read(descriptor, len(content)) == content
+    finally:
+        os.close(descriptor)
+    return status if is_same else None
+
+
+def _group_bits(path: str, gid: int) -> int:
+    """Give a file to a group; what that group could do, where it cannot be given."""
+    try:
+        os.chown(path, -1, gid)
+    except OSError:
+        return stat.S_IRWXG
+    return 0
 
 
 def _read_all(path: str, descriptor: int, limit: int) -> bytes:
