@@ -118,6 +118,15 @@ def test_a_rule_for_what_is_not_shared_is_worth_a_look(home: Home) -> None:
     assert "~/other" in page.partition("Worth a look")[2]
 
 
+def test_a_rule_that_is_closed_says_so(home: Home) -> None:
+    rule = '{decision: allow, args: {x: {equals: "\\e[2J"}}, additional: deny, otherwise: ask}'
+    home.write_policy(f"tools: {{rules: {{\n  get: {rule}}}}}\n")
+    page = said(home, "show", "fs")
+    assert "allow, else ask  line" in page
+    assert '    x: equals "\\x1B[2J"\n' in page
+    assert "    nothing else\n" in page
+
+
 def test_a_policy_without_a_command_can_be_shown(home: Home) -> None:
     assert "add -- COMMAND to see what it brings" in said(home, "show", "fs")
     assert json.loads(said(home, "show", "fs", "--json"))["command"] is None

@@ -16,8 +16,9 @@ from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.lock_rows import lock_facts, lock_rows
 from mcp_jail.cli.network_words import network_words
 from mcp_jail.cli.out import folded, heading, rows, side_by_side
+from mcp_jail.cli.rule_words import constraint_words, rule_words
 from mcp_jail.config.later import idle_defaults, not_yet
-from mcp_jail.core.policy import Constraint, ToolRule, Verdict
+from mcp_jail.core.policy import Additional, ToolRule
 from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.core.spec import Mount, MountKind, Plan
 from mcp_jail.errors import ExitCode, Place
@@ -179,39 +180,22 @@ def _rules(prepared: Prepared) -> list[tuple[str, str, str]]:
         section = getattr(policy, kind)
         for key, rule in section.rules.items():
             path = (kind, "rules", key)
-            table.append((_verdict(rule), _where(places, path), f"{kind[:-1]} {key}"))
+            table.append((rule_words(rule), _where(places, path), f"{kind[:-1]} {key}"))
             if isinstance(rule, ToolRule):
                 table += [
                     (
                         "",
                         _where(places, (*path, "args", name)),
-                        f"  {name}: {_constraint(constraint)}",
+                        f"  {name}: {constraint_words(constraint)}",
                     )
                     for name, constraint in rule.args.items()
                 ]
+                if rule.additional is Additional.DENY:
+                    table.append(("", _where(places, (*path, "additional")), "  nothing else"))
         table.append(
             (section.default.value, _where(places, (kind, "default")), f"any other {kind[:-1]}")
         )
     return table
-
-
-def _verdict(rule: Verdict | ToolRule) -> str:
-    if isinstance(rule, Verdict):
-        return rule.value
-    return (
-        f"{rule.decision.value}, else {rule.otherwise.value}" if rule.args else rule.decision.value
-    )
-
-
-def _constraint(constraint: Constraint) -> str:
-    written = msgspec.to_builtins(constraint)
-    defaults = {"required": True}
-    said = ", ".join(
-        f"{key} {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
-        for key, value in written.items()
-        if defaults.get(key) != value
-    )
-    return said or "anything"
 
 
 def _where(places: dict[KeyPath, Place], path: KeyPath) -> str:
