@@ -152,6 +152,10 @@ LAYOUTS = {
             "    BRACES\n    # c\n  }\n}\n"
         ),
     ),
+    "braces in lines without comments": (
+        "name: p\ntools: {\n  rules: {\n    a: allow\n  }\n}\n",
+        "name: p\ntools: {\n  rules: {\n    a: allow,\n    BRACES\n  }\n}\n",
+    ),
     "braces in lines with a comma at the end": (
         "name: p\ntools:\n  rules: {\n    a: allow,  # a\n  }\n",
         "name: p\ntools:\n  rules: {\n    a: allow,  # a\n    BRACES,\n  }\n",

@@ -25,6 +25,7 @@ from mcp_jail.core.narrow import (
     Section,
     narrowest,
     narrowest_denial,
+    section_of,
     values_of,
 )
 from mcp_jail.core.outlook import Blind
@@ -276,7 +277,7 @@ def test_a_rule_is_no_longer_than_a_person_reads() -> None:
     fits = {"a": "x" * (VALUES_LIMIT - empty)}
     edit(tool(book(), fits))
     found = refusal(tool(book(), {"a": fits["a"] + "x"}))
-    assert found.reason.startswith(f"the rule would have {VALUES_LIMIT + 1} bytes of values")
+    assert found.reason.startswith("the rule would have 16385 bytes of values")
     refusal(tool(book({"t": exactly(**fits)}), {"a": "y"}))
     refusal(tool(book(), {"x" * VALUES_LIMIT: 1}))
 
@@ -344,7 +345,8 @@ def test_a_resource_is_allowed_in_each_form_it_is_read_in(uri: str) -> None:
 
 def test_a_resource_gets_no_rule_where_none_says_exactly_it() -> None:
     refusal(narrowest(book(), Section.RESOURCES, "https://a/b?c=d", {}))
-    refusal(narrowest(book(), Section.RESOURCES, "file:///a\\b", {}))
+    found = refusal(narrowest(book(), Section.RESOURCES, "file:///a\\b", {}))
+    assert found.reason == "a URI that programs could read in different ways is always denied"
     denied = book(resources=Resources(rules={"file://**": DENY}))
     found = refusal(narrowest(denied, Section.RESOURCES, "FILE:///x", {}))
     assert found.reason == "the policy denies this already, nobody is asked"
@@ -371,3 +373,22 @@ def test_exact_values_are_those_of_a_constraint_that_asks_for_nothing_else() -> 
     assert values_of(Constraint(one_of=(1, 2))) == (1, 2)
     assert values_of(Constraint(equals=1, max=2)) == ()
     assert values_of(Constraint()) == ()
+
+
+@pytest.mark.parametrize(
+    ("method", "section"),
+    [
+        ("tools/call", Section.TOOLS),
+        ("resources/read", Section.RESOURCES),
+        ("resources/subscribe", Section.RESOURCES),
+        ("prompts/get", Section.PROMPTS),
+        ("completion/complete", None),
+        ("sampling/createMessage", None),
+        ("elicitation/create", None),
+        ("tools", None),
+        ("tools/x/call", None),
+        ("", None),
+    ],
+)
+def test_a_method_is_ruled_by_its_section_or_by_none(method: str, section: Section | None) -> None:
+    assert section_of(method) is section

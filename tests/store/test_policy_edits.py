@@ -10,6 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from mcp_jail import config
+from mcp_jail.core.decide import ToolCall, compile_rules, decide
+from mcp_jail.core.outlook import Blind
+from mcp_jail.core.policy import Verdict
 from mcp_jail.store.files import FileError
 from mcp_jail.store.places import Places, find_places
 from mcp_jail.store.policies import PolicyFile, PolicyKind, find_policy, read_policy
@@ -211,3 +215,54 @@ def test_a_full_disk_leaves_the_old_policy() -> None:
     disk = with_disk("--perms", "0700", "--size", str(1 << 20), "--tmpfs", "/disk")
     found = output(start(FULL, before=disk))
     assert found.splitlines() == ["True True", "['files.yaml']"]
+
+
+ALWAYS = """
+import sys
+from mcp_jail import config
+from mcp_jail.config.rule_edit import rule_yaml, with_rule
+from mcp_jail.core.decide import compile_rules
+from mcp_jail.core.narrow import RuleEdit, Section, narrowest
+from mcp_jail.store.places import find_places
+from mcp_jail.store.policies import find_policy
+from mcp_jail.store.policy_edits import PolicyChangedError, replace_policy
+places = find_places({"MCP_JAIL_HOME": sys.argv[1]})
+for number in range(10):
+    while True:
+        file = find_policy(places, "files")
+        loaded = config.load(file.text, file.path)
+        book = compile_rules(loaded.policy, loaded.places, home="/home/me", cwd=None)
+        edit = narrowest(book, Section.TOOLS, f"t{number % 5}", {"who": sys.argv[2], "n": number})
+        if not isinstance(edit, RuleEdit):
+            print(edit.reason)
+            break
+        try:
+            replace_policy(file, with_rule(file.text, file.path, edit), by_hand=rule_yaml(edit))
+        except PolicyChangedError:
+            continue
+        print("written")
+        break
+"""
+
+
+def test_answers_for_always_at_once_all_land_and_open_nothing_more(
+    places: Places, path: Path
+) -> None:
+    """Of each tool's calls, those that differ in one argument from the first one get a rule."""
+    programs = [start(ALWAYS, os.path.dirname(places.policies), name) for name in ("a", "b", "c")]
+    said = [output(program).split("\n") for program in programs]
+    text = find_policy(places, "files").text
+    assert text.startswith(TEXT)
+    rules = config.load(text, "p.yaml").policy.tools.rules
+    book = compile_rules(config.load(text, "p.yaml").policy, {}, home="/", cwd=None)
+    calls = [
+        ToolCall(f"t{number % 5}", {"who": who, "n": number}, None)
+        for who in "abc"
+        for number in range(10)
+    ]
+    opened = [call for call in calls if decide(call, book, Blind()).verdict is Verdict.ALLOW]
+    assert rules.keys() == {f"t{number}" for number in range(5)}
+    assert len(opened) == sum(lines.count("written") for lines in said) >= 5
+    for who in "abcd":
+        call = ToolCall("t0", {"who": who, "n": 1}, None)
+        assert decide(call, book, Blind()).verdict is Verdict.ASK

@@ -27,10 +27,13 @@ class Splice(NamedTuple):
 
 
 def applied(text: str, splices: Iterable[Splice]) -> str:
-    """The text with splices carried out that do not touch each other."""
-    for splice in sorted(splices, reverse=True):
-        text = text[: splice.start] + splice.text + text[splice.end :]
-    return text
+    """The text with splices carried out; several at one place keep their order."""
+    parts: list[str] = []
+    done = 0
+    for splice in sorted(splices, key=_start):
+        parts += (text[done : splice.start], splice.text)
+        done = splice.end
+    return "".join((*parts, text[done:]))
 
 
 def usual_step(root: Keys) -> int:
@@ -84,6 +87,10 @@ _COMMENT = re.compile(r"(?:\r?\n[ \t]*)*\r?\n( *)#[^\r\n]*")
 # What may stand between a value and the comma behind it.
 _TO_COMMA = re.compile(r"[ \t]*,")
 _REST_OF_LINE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?=\r?\n)")
+
+
+def _start(splice: Splice) -> int:
+    return splice.start
 
 
 def _steps(keys: Keys) -> Iterator[int]:

@@ -76,6 +76,11 @@ class NoRule(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
+def section_of(method: str) -> Section | None:
+    """The section whose rules decide a request of the client; None where no rule can."""
+    return _SECTIONS.get(method)
+
+
 def narrowest(
     book: Rulebook, section: Section, name: str, arguments: Mapping[str, Any]
 ) -> RuleEdit | NoRule:
@@ -111,6 +116,14 @@ def values_of(constraint: Constraint) -> tuple[Any, ...]:
     if constraint.one_of is not UNSET and constraint == Constraint(one_of=constraint.one_of):
         return constraint.one_of
     return ()
+
+
+_SECTIONS: Final = {
+    "tools/call": Section.TOOLS,
+    "resources/read": Section.RESOURCES,
+    "resources/subscribe": Section.RESOURCES,
+    "prompts/get": Section.PROMPTS,
+}
 
 
 def _tool(book: Rulebook, name: str, arguments: dict[str, Any]) -> RuleEdit | NoRule:
