@@ -9,7 +9,7 @@ import pytest
 
 from imagined import HOME
 from mcp_jail import config
-from mcp_jail.config.rule_edit import RuleEditError, rule_yaml, with_rule
+from mcp_jail.config.rule_edit import RuleEditError, _others, rule_yaml, with_rule
 from mcp_jail.core.decide import ToolCall, compile_rules, decide
 from mcp_jail.core.narrow import NoRule, RuleEdit, Section, narrowest, narrowest_denial
 from mcp_jail.core.outlook import Blind
@@ -357,6 +357,28 @@ def test_an_edit_whose_rule_does_not_hold_is_refused() -> None:
         with_rule("name: p\n", "p.yaml", other)
 
 
+def test_a_call_that_is_allowed_by_something_else_does_not_prove_the_rule() -> None:
+    other = msgspec.structs.replace(made("name: p\n"), name="other")
+    with pytest.raises(RuleEditError, match="would not hold"):
+        with_rule("name: p\ntools: {default: allow}\n", "p.yaml", other)
+
+
+def test_the_calls_it_is_tried_with_have_one_argument_more_less_or_other() -> None:
+    edit = made("name: p\n", {"a": "xx", "b": 1})
+    fresh = "xxx"
+    assert [*_others(edit)] == [
+        {"a": "xx", "b": 1, fresh: None},
+        {"b": 1},
+        {"a": fresh, "b": 1},
+        {"a": "xx"},
+        {"a": "xx", "b": fresh},
+    ]
+
+
+def test_a_policy_that_refuses_undeclared_arguments_takes_a_rule() -> None:
+    assert edited("name: p\ntools:\n  additional: deny\n").endswith(f"  rules:\n{LINES}")
+
+
 def test_a_file_has_no_room_for_a_rule_that_makes_it_too_large() -> None:
     text = "name: p\n" + "# x\n" * (256 * 1024 - 3)
     with pytest.raises(RuleEditError, match="the rule does not fit into this policy"):
@@ -448,6 +470,11 @@ def test_names_of_all_kinds_can_be_keys(name: str) -> None:
     changed = edited("name: p\n", {name: 1}, name)
     assert config.load(changed, "p.yaml").policy.tools.rules.keys() == {name}
     assert edited(changed, {name: 2}, name).count("one_of") == 1
+
+
+def test_words_that_yaml_takes_for_something_else_stand_in_quotes() -> None:
+    assert '        "n": {equals: 1}\n' in edited("name: p\n", {"n": 1})
+    assert '    "Yes":\n' in edited("name: p\n", {}, "Yes")
 
 
 def test_a_key_that_yaml_does_not_take_is_told() -> None:

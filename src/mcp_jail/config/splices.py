@@ -119,7 +119,7 @@ def _in_lines_of_braces(text: str, inside: Keys, pair: str) -> list[Splice]:
     key, value = inside.pairs[-1]
     begin = text.rfind("\n", 0, key.start) + 1
     indent = text[begin : key.start]
-    if begin <= inside.start or indent.strip():
+    if indent.strip():
         return []
     comma = _TO_COMMA.match(text, value.end)
     rest = _REST_OF_LINE.match(text, comma.end() if comma else value.end)
