@@ -427,6 +427,7 @@ HARD = [
     '"\\',
     "line\nline\r\n\ttab\n",
     "\x00\x07\x1b[31m\x7f\x85\xa0",
+    "\u034f\u0600\u061c\u180e",
     "\u2028\u2029\u202e\u200b\ufeff\ufffe",
     "\U000e0068\U000e0100 \ufe0f \u3164 \U0001f600 \u00e9 e\u0301 \u4e2d",
     10**30,
@@ -470,6 +471,11 @@ def test_names_of_all_kinds_can_be_keys(name: str) -> None:
     changed = edited("name: p\n", {name: 1}, name)
     assert config.load(changed, "p.yaml").policy.tools.rules.keys() == {name}
     assert edited(changed, {name: 2}, name).count("one_of") == 1
+
+
+def test_a_number_reads_the_same_in_both_versions_of_yaml() -> None:
+    text = edited("name: p\n", {"x": [1e16, 1e-7, 1.5e300, 0.5]})
+    assert "[1.0e+16, 1.0e-07, 1.5e+300, 0.5]" in text
 
 
 def test_words_that_yaml_takes_for_something_else_stand_in_quotes() -> None:

@@ -195,6 +195,12 @@ def test_a_closed_rule_holds_for_what_it_names_and_says_what_it_does_not() -> No
     assert judge("t", closed("a"), a=2, overwrite=True).reason == "'a' must be 1"
 
 
+def test_a_rule_that_is_not_closed_holds_whatever_else_is_there() -> None:
+    of = book({"t": ToolRule(decision=ALLOW, args={"a": Constraint(equals=1)}), "u": ASK})
+    assert judge("t", of, a=1, overwrite=True).verdict is ALLOW
+    assert judge("t", book({"t": ToolRule(decision=ALLOW)}), x=1).verdict is ALLOW
+
+
 def test_a_closed_rule_with_a_dotted_name_names_each_part_that_may_hold_it() -> None:
     assert judge("t", closed("a.b.c"), a={"b": {"c": 1, "d": 2}}).verdict is ALLOW
     assert judge("t", closed("a.b.c"), None, **{"a.b": {"c": 1}}).verdict is ALLOW
