@@ -68,7 +68,8 @@ def controlled(words: Sequence[str], environ: dict[str, str], cwd: Path) -> Iter
 
 def waiting(home: Home) -> list[dict[str, Any]]:
     """The asks that are open in this home."""
-    said, _ = call_all(find_places(home.environ()), "asks")
+    said, silent = call_all(find_places(home.environ()), "asks")
+    assert not silent
     return [ask for each in said for ask in each.ok["asks"]]
 
 

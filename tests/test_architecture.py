@@ -50,6 +50,7 @@ TESTED_THROUGH: Final = {
     "asks/calling.py": "asks/test_answering.py",
     "asks/protocol.py": "proxy/test_control.py",
     "cli/allow.py": "asks/test_answering.py",
+    "cli/always.py": "asks/test_answering.py",
     "cli/answering.py": "asks/test_answering.py",
     "cli/ask_page.py": "cli/test_asks.py",
     "cli/deny.py": "asks/test_answering.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ import pytest
 
 from driver import ERAS, MCP_JAIL, Client, Home, command, wait_until
 from driver import running as run_client
+from mcp_jail.config import load
+from mcp_jail.core.policy import Constraint, ToolRule
 from mcp_jail.store.places import find_places
 from mcp_jail.store.runs import running
 from mcp_jail.store.sockets import connect
@@ -20,7 +23,8 @@ from persons import at_terminal, controlled, served, ticket_of, waiting
 
 POLICY = """\
 filesystem: {read_only: [~/projects]}
-tools: {default: ask}
+tools:  # all is asked about
+  default: ask  # for now
 """
 
 
@@ -107,6 +111,46 @@ def test_a_session_lasts_until_it_is_taken_back(client: Client, home: Home) -> N
         assert screen.end() == 0, screen.shown
     held(client, home)
     says_audit(home, "allow", "revoked")
+
+
+def test_always_writes_the_narrowest_rule_and_the_run_takes_it_up(
+    client: Client, home: Home
+) -> None:
+    number, ticket = held(client, home)
+    path = home.policies / "fs.yaml"
+    before = path.read_text()
+    with at_terminal(home, "allow", ticket) as screen:
+        screen.wait_for("[N]o: ")
+        screen.type("a\n")
+        assert screen.end() == 0, screen.shown
+    client.answer(number)
+    policy = load(path.read_text(), "fs.yaml").policy
+    rule = policy.tools.rules["echo"]
+    assert isinstance(rule, ToolRule)
+    assert rule.args == {"text": Constraint(equals="hello")}
+    assert [line for line in before.splitlines() if line not in path.read_text()] == []
+    with at_terminal(home, "grants", "--revoke", ticket) as screen:
+        assert screen.end() == 0, screen.shown
+
+    def is_taken_up() -> bool:
+        client.request("ping")
+        return any(entry["kind"] == "policy" for entry in home.audit())
+
+    wait_until(is_taken_up)
+    assert client.call("echo", text="hello")["content"][0]["text"] == "hello"
+    client.ask("tools/call", name="echo", arguments={"text": "other"})
+    wait_until(lambda: len(waiting(home)) == 1)
+
+
+def test_always_for_what_no_rule_can_say_answers_nothing(client: Client, home: Home) -> None:
+    client.ask("tools/call", name="echo", arguments={"text": "x" * 20_000})
+    ticket = ticket_of(home)
+    before = (home.policies / "fs.yaml").read_text()
+    with at_terminal(home, "allow", ticket, "--for", "always", "--yes") as screen:
+        assert screen.end() == 2
+        assert "there is no rule for exactly this" in screen.shown
+    assert (home.policies / "fs.yaml").read_text() == before
+    assert waiting(home)
 
 
 def refused(home: Home, said: str, reason: str) -> None:
@@ -205,8 +249,11 @@ def test_a_peer_that_is_gone_before_it_is_heard_does_not_answer(client: Client, 
         "s.sendall(sys.argv[2].encode()+b'\\n');os._exit(0)"
     )
     words = [sys.executable, "-I", "-c", send, control_socket(home), line]
+    (run,) = running(find_places(home.environ()))
+    os.kill(run.pid, signal.SIGSTOP)
     with controlled(words, home.environ(), home.path) as screen:
-        screen.end()
+        assert screen.end() == 0
+    os.kill(run.pid, signal.SIGCONT)
     assert waiting(home), "the guard has heard all that was sent before"
     assert "allow" not in answers(home)
 
@@ -233,7 +280,7 @@ def test_who_connected_counts_and_not_who_speaks(client: Client, home: Home) -> 
 
 
 def test_the_jailed_server_does_not_find_the_socket(home: Home) -> None:
-    home.write_policy(POLICY.replace("default: ask", "default: ask, rules: {sh: allow}"))
+    home.write_policy(f"{POLICY}  rules: {{sh: allow}}\n")
     with served(home, "fs", *command("shell.py")) as client:
         ticket = "ABCDEF"
         path = control_socket(home)

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -29,6 +30,8 @@ from mcp_jail.proxy.locking import Locked, LockKeeping
 from mcp_jail.proxy.loop import Loop
 from mcp_jail.proxy.persons import Watching
 from mcp_jail.proxy.ports import NetReports
+from mcp_jail.proxy.prepare import Judged, judge
+from mcp_jail.proxy.reloading import PolicyKeeping
 from mcp_jail.proxy.stderr import ErrorStream
 from mcp_jail.store.locks import LockFiles
 
@@ -128,6 +131,7 @@ class Play:
                 LockKeeping(
                     Locked(LockFiles("", ""), None, None, None), time.monotonic, lambda _: None
                 ),
+                PolicyKeeping(judged(folder), time.monotonic),
                 self.control,
             ),
             client=(client_in, client_out),
@@ -146,6 +150,15 @@ class Play:
             line += os.read(self.from_loop, 1)
         message: dict[str, Any] = msgspec.json.decode(line)
         return message
+
+
+def judged(folder: str) -> Judged:
+    """The policy of a home that is made for it."""
+    policies = Path(folder, "policies")
+    policies.mkdir(mode=0o700)
+    (policies / "t.yaml").write_text("name: t\n")
+    (policies / "t.yaml").chmod(0o600)
+    return judge(name="t", policy_file=None, environ={"MCP_JAIL_HOME": folder, "HOME": folder})
 
 
 def session() -> Session:

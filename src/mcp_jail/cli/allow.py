@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import sys
 
+from mcp_jail.cli.always import prepared, write
 from mcp_jail.cli.answering import add_for, send, told
 from mcp_jail.cli.ask_page import ask_of, print_ask
 from mcp_jail.cli.out import bullet
+from mcp_jail.core.asks import Lasts
 from mcp_jail.errors import ExitCode, UsageError
 from mcp_jail.store.places import find_places
 
@@ -51,8 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
         if not lasts:
             bullet("not answered; mcp-jail deny says no")
             return ExitCode.NEGATIVE
+    always = prepared(run_, view) if lasts == Lasts.ALWAYS.value else None
     send(places, run_, view.ticket, "allow", lasts)
     bullet(f"allowed {told(lasts)}")
+    if always is not None:
+        write(always)
+        bullet(f"written into {always.path}:")
+        for line in always.yaml.splitlines():
+            bullet(f"  {line}")
     return ExitCode.OK
 
 

@@ -10,6 +10,7 @@ import msgspec
 from mcp_jail.core.asks import Answer, Ask
 from mcp_jail.core.audit import Entry
 from mcp_jail.core.lock import Lock
+from mcp_jail.core.rulebook import Rulebook
 
 
 class FromClient(msgspec.Struct, frozen=True):
@@ -46,6 +47,23 @@ class LockChanged(msgspec.Struct, frozen=True):
     """The lock file was written meanwhile; None: it is gone."""
 
     lock: Lock | None
+
+
+class PolicyChanged(msgspec.Struct, frozen=True):
+    """The policy was written anew and holds from now on.
+
+    But for the keys in `restart`; `sha256` is of its text.
+    """
+
+    book: Rulebook
+    restart: tuple[str, ...]
+    sha256: str
+
+
+class PolicyRefused(msgspec.Struct, frozen=True):
+    """The policy was changed to something that cannot be taken up; what held holds still."""
+
+    reason: str
 
 
 class NetTried(msgspec.Struct, frozen=True):
@@ -86,6 +104,9 @@ class Revoked(msgspec.Struct, frozen=True):
     ticket: str
 
 
+# What persons write into files that are looked at between messages.
+FileChanged = LockChanged | PolicyChanged | PolicyRefused
+
 FromPerson = Answered | NotAnswered | Revoked
 
 Event = (
@@ -95,6 +116,8 @@ Event = (
     | ServerGone
     | AuditFailed
     | LockChanged
+    | PolicyChanged
+    | PolicyRefused
     | NetTried
     | Tick
     | Answered

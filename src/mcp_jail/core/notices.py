@@ -54,7 +54,6 @@ class Notices:
         self._state = state
         self._asking = asking
         self._interim = interim
-        self._text = state.book.policy.text
         self._handlers: dict[str, Callable[[Notification], list[Effect]]] = {
             "notifications/progress": self._progress,
             "notifications/message": self._log,
@@ -208,8 +207,8 @@ class Notices:
         return self._rendered(message.method, kept | (more or {}))
 
     def _rendered(self, method: str, params: dict[str, Any]) -> ToClient:
-        if self._text is not Text.OFF:
-            params = hidden.cleaned(params, self._text)[0]
+        if self._state.book.policy.text is not Text.OFF:
+            params = hidden.cleaned(params, self._state.book.policy.text)[0]
         return ToClient(wire.render(Notification(method, params)))
 
     def _dropped(self, reason: str) -> list[Effect]:

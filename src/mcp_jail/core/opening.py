@@ -51,7 +51,7 @@ class Opening:
     """How one run's client opened it; filled in by what passes."""
 
     def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+        self.policy = policy
         self.is_asked = False  # `initialize` was forwarded
         self.is_legacy = False  # and answered
         self.has_tasks = False  # the server takes a tool's call as a task (2025-11-25)
@@ -101,11 +101,11 @@ class Opening:
     def _offered(self, declared: dict[str, Any]) -> dict[str, Any]:
         """A client's capabilities as the server is told them."""
         offered: dict[str, Any] = {}
-        if "roots" in declared and self._policy.roots is Roots.POLICY:
+        if "roots" in declared and self.policy.roots is Roots.POLICY:
             offered["roots"] = {}  # the policy's, which do not change
-        if "sampling" in declared and self._policy.sampling is not Verdict.DENY:
+        if "sampling" in declared and self.policy.sampling is not Verdict.DENY:
             offered["sampling"] = _switched_on(declared["sampling"], ("tools",))
-        if "elicitation" in declared and self._policy.elicitation is not Verdict.DENY:
+        if "elicitation" in declared and self.policy.elicitation is not Verdict.DENY:
             offered["elicitation"] = _switched_on(declared["elicitation"], ("form", "url"))
         return offered | _extensions(declared)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from mcp_jail.core import decide, mcp, wire
 from mcp_jail.core.audit import Entry, Kind
+from mcp_jail.core.events import Effect, PolicyChanged, Record, Tell
 from mcp_jail.core.inflight import AskedOfClient, Waiting
 from mcp_jail.core.lock import Drift, Lock
 from mcp_jail.core.mcp import Era, Treatment
@@ -120,6 +121,23 @@ def trusted_entry(first: Lock) -> Entry:
     """The entry about a first contact that the policy trusts."""
     detail = {"items": len(first.items), "kinds": [kind.value for kind in first.kinds]}
     return Entry(kind=Kind.LOCK, name=first.name, verdict="created", detail=detail)
+
+
+def policy_taken_up(changed: PolicyChanged) -> list[Effect]:
+    """What is written down and told of a policy that was changed while its server runs."""
+    name = changed.book.policy.name
+    detail = {"sha256": changed.sha256, "restart": list(changed.restart)}
+    entry = Entry(kind=Kind.POLICY, name=name, verdict="changed", detail=detail)
+    keys = ", ".join(changed.restart)
+    later = f"; {keys} will hold once the server is started anew" if keys else ""
+    return [Record(entry), Tell(f"the policy was changed and holds from now on{later}")]
+
+
+def policy_refused(name: str, reason: str) -> list[Effect]:
+    """What is written down and told of a change that cannot be taken up."""
+    entry = Entry(kind=Kind.POLICY, name=name, verdict="refused", reason=reason)
+    told = f"the policy was changed, but the one before holds still: {reason}"
+    return [Record(entry), Tell(told)]
 
 
 def question_entry(id: str, method: str, decision: decide.Decision) -> Entry:

@@ -43,7 +43,6 @@ class Results:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._text = state.book.policy.text
         self._metas: dict[tuple[bytes, Era], Raw | None] = {}
 
     def opening(self, waiting: Waiting, raw: Raw) -> Reply | BadLine:
@@ -212,7 +211,7 @@ class Results:
         """Whether something may have to be left out or marked; False is certain."""
         if treatment is Treatment.READ_RESOURCE or not _is_plain(members):
             return True
-        return self._text is not Text.OFF and hidden.may_hide(memoryview(raw))
+        return self._state.book.policy.text is not Text.OFF and hidden.may_hide(memoryview(raw))
 
     def _fresh(self, waiting: Waiting, result: dict[str, Any]) -> dict[str, Any]:
         """Only the reading of a resource may be cached by a client (2026-07-28)."""
@@ -224,9 +223,9 @@ class Results:
         return decide.decide_resource(uri, self._state.book).verdict is Verdict.DENY
 
     def _clean(self, value: dict[str, Any]) -> dict[str, Any]:
-        if self._text is Text.OFF:
+        if self._state.book.policy.text is Text.OFF:
             return value
-        cleaned: dict[str, Any] = hidden.cleaned(value, self._text)[0]
+        cleaned: dict[str, Any] = hidden.cleaned(value, self._state.book.policy.text)[0]
         return cleaned
 
     # What a server says of itself with every result

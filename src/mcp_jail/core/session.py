@@ -26,6 +26,7 @@ What may happen to each thing that arrives:
 
     from elsewhere
     the lock file was written           ToClient: listings have changed
+    the policy was written              Record, Tell; ToClient: listings have changed
     a person answered an ask            Record, AskOver; what it held is judged anew
     time goes on                        ToClient: a ticket, for those who waited long enough
 
@@ -38,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from mcp_jail.core import decide, mcp, wire
+from mcp_jail.core import decide, mcp, replies, wire
 from mcp_jail.core.asking import Asking
 from mcp_jail.core.asks import Asks, Held
 from mcp_jail.core.calls import Calls
@@ -49,12 +50,15 @@ from mcp_jail.core.events import (
     AuditFailed,
     Effect,
     Event,
+    FileChanged,
     FromClient,
     FromServer,
     LockChanged,
     NetTried,
     NotAnswered,
     Oversize,
+    PolicyChanged,
+    PolicyRefused,
     Record,
     Revoked,
     ServerGone,
@@ -63,6 +67,7 @@ from mcp_jail.core.events import (
     ToClient,
 )
 from mcp_jail.core.forwarding import Forwarding
+from mcp_jail.core.lock import KIND_OF_LIST
 from mcp_jail.core.serverside import ServerSide
 from mcp_jail.core.state import Describe, State
 from mcp_jail.core.tally import Tally
@@ -135,15 +140,26 @@ class Session:
             case AuditFailed():
                 self._state.is_closed = True
                 return self._server.end_all(mcp.INTERNAL_ERROR, UNRECORDED)
-            case LockChanged(lock):
-                self._server.answers.lock_changed()
-                return self._server.notices.told_of(self._state.catalogue.replace(lock))
+            case LockChanged() | PolicyChanged() | PolicyRefused():
+                return self._file_changed(event)
             case NetTried():
                 return self._tried(event)
             case Tick() | Answered() | NotAnswered() | Revoked():
                 return self._about_asks(event)
             case _:
                 assert_never(event)
+
+    def _file_changed(self, event: FileChanged) -> list[Effect]:
+        match event:
+            case LockChanged(lock):
+                self._server.answers.lock_changed()
+                return self._server.notices.told_of(self._state.catalogue.replace(lock))
+            case PolicyChanged():
+                self._state.replace_book(event.book)
+                told = self._server.notices.told_of(KIND_OF_LIST.values())
+                return [*replies.policy_taken_up(event), *told]
+            case PolicyRefused(reason):
+                return replies.policy_refused(self._state.book.policy.name, reason)
 
     def _about_asks(self, event: AboutAsks) -> list[Effect]:
         match event:

@@ -76,6 +76,12 @@ class State:
         """Seconds a call is held for an answer."""
         return seconds_of(self.book.policy.ask.wait)
 
+    def replace_book(self, book: Rulebook) -> None:
+        """Go on by the rules of a policy that was written meanwhile."""
+        self.book = book
+        self.opening.policy = book.policy
+        self.asks.remember = seconds_of(book.policy.ask.remember)
+
     def holds(self, client_id: MessageId) -> bool:
         """Whether a request of this id waits here, for a listing or for a person."""
         return self.walks.holds(client_id) or self.asks.holds(client_id, from_client=True)

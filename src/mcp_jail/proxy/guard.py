@@ -31,6 +31,7 @@ from mcp_jail.proxy.patterns import fullmatch
 from mcp_jail.proxy.persons import Watching, open_control
 from mcp_jail.proxy.prepare import Prepared
 from mcp_jail.proxy.recorder import Recorder
+from mcp_jail.proxy.reloading import PolicyKeeping
 from mcp_jail.proxy.server import JailedServer
 from mcp_jail.proxy.stderr import ErrorStream
 from mcp_jail.sandbox.keeper import Keeper
@@ -151,7 +152,7 @@ def _persons(
 
     places = prepared.judged.on_disk
     control = open_control(places, run, policy.name, session.asks, status=now, clock=time.monotonic)
-    return Watching(lock, control)
+    return Watching(lock, PolicyKeeping(prepared.judged, time.monotonic), control)
 
 
 def _session(prepared: Prepared, redactor: Redactor, key: bytes, catalogue: Catalogue) -> Session:

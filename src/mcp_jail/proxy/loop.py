@@ -20,7 +20,7 @@ from mcp_jail.core.events import (
     AuditFailed,
     AwaitReview,
     Effect,
-    LockChanged,
+    FileChanged,
     Record,
     ServerGone,
     Tell,
@@ -118,7 +118,8 @@ class Loop:
         """One wake-up."""
         self._watch(signals.fd)
         ready = self._watched.ready(self._timeout())
-        self._take_up(self._persons.look())
+        for changed in self._persons.look():
+            self._take_up(changed)
         if signals.fd in ready and signals.drain():
             self._is_left = True
             self._ladder.hurry(self._clock())  # unless this is the first signal
@@ -251,8 +252,8 @@ class Loop:
         elif not isinstance(effect, Record):  # written by `_perform`
             assert_never(effect)
 
-    def _take_up(self, changed: LockChanged | None) -> None:
-        """Go on by another lock than before."""
+    def _take_up(self, changed: FileChanged | None) -> None:
+        """Go on by another lock or policy than before."""
         if changed is not None:
             self._perform(self._session.handle(changed))
 

@@ -1,4 +1,4 @@
-"""All that persons do while a server runs: its lock, its asks and who answers them."""
+"""All that persons do while a server runs: its lock, its policy, its asks and who answers them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from mcp_jail.core.events import (
     AskOver,
     AskPerson,
     AwaitReview,
+    FileChanged,
     FromPerson,
     LockChanged,
     TrustFirst,
 )
 from mcp_jail.proxy.control import Control
 from mcp_jail.proxy.locking import LockKeeping
+from mcp_jail.proxy.reloading import PolicyKeeping
 from mcp_jail.store import runs
 from mcp_jail.store.places import Places
 
 
 class Watching:
-    """The lock file and the control socket of one run."""
+    """The lock file, the policy file and the control socket of one run."""
 
-    def __init__(self, lock: LockKeeping, control: Control) -> None:
+    def __init__(self, lock: LockKeeping, policy: PolicyKeeping, control: Control) -> None:
         self._lock = lock
+        self._policy = policy
         self._control = control
 
     @property
@@ -43,9 +46,10 @@ class Watching:
         """Write down what was seen."""
         return self._lock.keep(effect)
 
-    def look(self) -> LockChanged | None:
-        """The lock, if it was written since."""
-        return self._lock.look()
+    def look(self) -> list[FileChanged]:
+        """The lock and the policy, if they were written since."""
+        found = (self._lock.look(), self._policy.look())
+        return [each for each in found if each is not None]
 
     def seconds_left(self, now: float) -> float | None:
         """When an idle run has to look at the lock."""

@@ -10,6 +10,7 @@ from mcp_jail.core.events import (
     AskOver,
     AskPerson,
     AwaitReview,
+    FileChanged,
     FromPerson,
     LockChanged,
     NetTried,
@@ -75,8 +76,8 @@ class Persons(Protocol):
     def keep(self, effect: AwaitReview | TrustFirst) -> LockChanged | None:
         """Write down what was seen; the lock that holds now, if another run was first."""
 
-    def look(self) -> LockChanged | None:
-        """What was changed since: the lock."""
+    def look(self) -> list[FileChanged]:
+        """What was written since: the lock, the policy."""
 
     def seconds_left(self, now: float) -> float | None:
         """When an idle run has to look, None where nobody is waited for."""

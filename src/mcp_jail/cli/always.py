@@ -1,0 +1,67 @@
+"""The rule behind `allow --for always`: prepared before the answer is given, written after it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from mcp_jail.asks.protocol import AskView
+from mcp_jail.config.rule_edit import rule_yaml, with_rule
+from mcp_jail.core.narrow import NoRule, narrowest, section_of
+from mcp_jail.errors import UsageError
+from mcp_jail.proxy.prepare import Judged, judge
+from mcp_jail.store.policy_edits import PolicyChangedError, refuse_foreign_policy, replace_policy
+from mcp_jail.store.runs import Run
+
+# Times a policy is read again because another command wrote it first.
+_TRIES = 10
+
+
+class Always(msgspec.Struct, frozen=True):
+    """What would be written where."""
+
+    run: Run
+    view: AskView
+    path: str
+    yaml: str
+
+
+def prepared(run: Run, view: AskView) -> Always:
+    """The narrowest rule for a call; UsageError or a PolicyEditError where there is none."""
+    judged, _, yaml = _edited(run, view)
+    return Always(run, view, judged.file.path, yaml)
+
+
+def write(always: Always) -> None:
+    """Write the rule, into the policy as it is by now."""
+    for _ in range(_TRIES):
+        judged, text, yaml = _edited(always.run, always.view)
+        try:
+            replace_policy(judged.file, text, by_hand=yaml)
+        except PolicyChangedError:
+            continue
+        return
+    raise UsageError(f"'{always.path}' changes all the time", hint="try again later")
+
+
+def _edited(run: Run, view: AskView) -> tuple[Judged, str, str]:
+    """The policy of a run, its text with the rule, and the rule alone."""
+    section = section_of(view.method)
+    if section is None:
+        raise UsageError(
+            f"no rule of a policy can allow {view.method} for these words only",
+            hint="allow it for the session, or write the key into the policy by hand",
+        )
+    if len(view.arguments) != view.size:
+        raise UsageError("the arguments are too long for a rule", hint="write one by hand")
+    judged = _judged(run)
+    edit = narrowest(judged.book, section, view.name, msgspec.json.decode(view.arguments))
+    if isinstance(edit, NoRule):
+        raise UsageError(f"there is no rule for exactly this: {edit.reason}", hint=edit.hint)
+    yaml = rule_yaml(edit)
+    refuse_foreign_policy(judged.file, yaml)
+    return judged, with_rule(judged.file.text, judged.source, edit), yaml
+
+
+def _judged(run: Run) -> Judged:
+    """The policy that a run goes by, as it is now."""
+    return judge(name=None, policy_file=run.policy)

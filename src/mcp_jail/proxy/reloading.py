@@ -1,0 +1,92 @@
+"""The policy file while the server runs: looked at between messages, taken up when it is whole.
+
+A file that cannot be read, is invalid, is no more trusted or is gone is refused loudly, and what
+held goes on to hold.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Final
+
+from mcp_jail.core.decide import compile_rules
+from mcp_jail.core.events import PolicyChanged, PolicyRefused
+from mcp_jail.core.paths import expand_home
+from mcp_jail.core.policy import Policy
+from mcp_jail.core.reloading import needing_restart, taken_up
+from mcp_jail.core.sha256 import sha256
+from mcp_jail.errors import JailError
+from mcp_jail.proxy.prepare import Judged, judge
+from mcp_jail.store.policies import PolicyKind
+
+# Seconds between two looks while messages pass; one look is a stat(2) or two.
+LOOK_SECONDS: Final = 0.25
+
+_Version = tuple[tuple[int, int, int] | None, ...]
+
+
+class PolicyKeeping:
+    """The policy file of one run; `clock` is monotonic, in seconds."""
+
+    def __init__(self, judged: Judged, clock: Callable[[], float]) -> None:
+        self._judged = judged
+        self._policy: Policy = judged.policy
+        self._started: Policy = judged.policy
+        self._clock = clock
+        self._paths = _paths(judged)
+        self._version = self._versions()
+        self._next_look = clock() + LOOK_SECONDS
+
+    def look(self) -> PolicyChanged | PolicyRefused | None:
+        """What became of the file since the last time, None where nothing did."""
+        now = self._clock()
+        if now < self._next_look:
+            return None
+        self._next_look = now + LOOK_SECONDS
+        version = self._versions()
+        if version == self._version:
+            return None
+        self._version = version
+        try:
+            return self._changed(self._read())
+        except JailError as error:
+            return PolicyRefused(error.message)
+
+    def _read(self) -> Judged:
+        """The file as it is now, found as it was at the start."""
+        is_named = self._judged.file.kind is not PolicyKind.TRUSTED
+        name = self._judged.policy.name if is_named else None
+        file = None if is_named else self._judged.file.path
+        return judge(name=name, policy_file=file)
+
+    def _changed(self, judged: Judged) -> PolicyChanged | None:
+        policy = taken_up(self._policy, judged.policy)
+        restart = needing_restart(self._started, judged.policy)
+        is_same = policy == self._policy and judged.file.text == self._judged.file.text
+        if is_same and judged.file.path == self._judged.file.path:
+            return None
+        self._judged, self._policy = judged, policy
+        server = policy.server
+        cwd = None if server is None or server.cwd is None else expand_home(server.cwd, judged.home)
+        book = compile_rules(policy, judged.places, home=judged.home, cwd=cwd)
+        return PolicyChanged(book, restart, sha256(judged.file.text.encode()).hexdigest())
+
+    def _versions(self) -> _Version:
+        return tuple(_version(path) for path in self._paths)
+
+
+def _paths(judged: Judged) -> tuple[str, ...]:
+    """The files that may hold the policy: one of root's that comes later wins."""
+    if judged.file.kind is PolicyKind.TRUSTED:
+        return (judged.file.path,)
+    name = judged.policy.name
+    return (judged.on_disk.system_policy(name), judged.on_disk.policy(name))
+
+
+def _version(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return (status.st_ino, status.st_mtime_ns, status.st_size)

@@ -1,0 +1,89 @@
+"""A policy that is changed while its server runs: what holds at once, and what waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from mcp_jail.core.decide import compile_rules
+from mcp_jail.core.events import PolicyChanged, PolicyRefused
+from mcp_jail.core.policy import Policy
+from mcp_jail.core.reloading import TAKEN_UP, needing_restart, taken_up
+from plays import ERAS, OPEN, UNLOCKED, Play, tool
+
+both_eras = pytest.mark.parametrize("era", ERAS)
+
+
+def policy(**keys: Any) -> Policy:
+    return msgspec.convert({"name": "x", **OPEN, "lock": UNLOCKED, **keys}, Policy)
+
+
+def change(play: Play, **keys: Any) -> None:
+    book = compile_rules(policy(**keys), {}, home="/home/me", cwd=None)
+    play.handle(PolicyChanged(book, (), "digest"))
+
+
+def test_every_key_is_either_taken_up_or_needs_a_restart() -> None:
+    before, others = policy(), policy(network={"mode": "host"}, tools={"default": "deny"})
+    assert needing_restart(before, others) == ("network",)
+    now = taken_up(before, others)
+    assert now.tools == others.tools
+    assert now.network == before.network
+    assert set(TAKEN_UP) < set(Policy.__struct_fields__)
+
+
+@both_eras
+def test_a_rule_holds_from_the_next_call_on(era: str) -> None:
+    play = Play(era)
+    assert play.calls("t", "one")
+    change(play, tools={"default": "deny"})
+    assert play.calls("t", "two") == []
+    change(play)
+    assert play.calls("t", "three")
+    assert [entry.verdict for entry in play.entries if entry.kind.value == "policy"] == [
+        "changed",
+        "changed",
+    ]
+
+
+@both_eras
+def test_a_tool_that_is_denied_by_now_is_hidden_and_the_client_told(era: str) -> None:
+    play = Play(era)
+    if era == "modern":
+        play.says("subscriptions/listen", "listen", notifications={"toolsListChanged": True})
+    assert play.lists(tool("a"), tool("b")) == ["a", "b"]
+    change(play, tools={"default": "allow", "rules": {"b": "deny"}})
+    assert play.client_got[-1]["method"].startswith("notifications/")
+    assert play.lists(tool("a"), tool("b")) == ["a"]
+
+
+@both_eras
+def test_what_a_server_may_ask_and_how_text_is_treated_hold_at_once(era: str) -> None:
+    play = Play(era)
+    change(play, text="strip", sampling="deny")
+    play.calls("t")
+    play.answers({"content": [{"type": "text", "text": "a\u200bb"}]})
+    assert play.text == "ab"
+    if era == "legacy":
+        play.sends(id="q", method="sampling/createMessage", params={})
+        assert play.server_got[-1]["error"]
+
+
+def test_a_rate_that_was_used_up_is_not_given_back_by_a_change() -> None:
+    limited = {"rules": {"t": {"decision": "allow", "limit": "1/h"}}}
+    play = Play(tools=limited)
+    assert play.calls("t", "one")
+    change(play, tools=limited | {"default": "allow"})
+    assert play.calls("t", "two") == []
+
+
+def test_a_change_that_is_refused_is_told_and_changes_nothing() -> None:
+    play = Play(tools={"default": "deny"})
+    play.handle(PolicyRefused("x.yaml:1:1: unknown key"))
+    assert play.calls("t") == []
+    assert play.told[0] == (
+        "the policy was changed, but the one before holds still: x.yaml:1:1: unknown key"
+    )
+    assert play.entries[0].verdict == "refused"

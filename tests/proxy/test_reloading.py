@@ -1,0 +1,129 @@
+"""The policy file of a real run, changed while its server runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driver import ERAS, Client, Home, command, started, wait_until
+
+POLICY = "filesystem: {read_only: [~/projects]}\ntools: {default: allow}\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path)
+    made.write_policy(POLICY)
+    return made
+
+
+@pytest.fixture(params=ERAS)
+def client(home: Home, request: pytest.FixtureRequest) -> Iterator[Client]:
+    with started(home, "run", "fs", *command("echo.py"), era=request.param) as client:
+        client.open()
+        assert passes(client)
+        yield client
+
+
+def passes(client: Client) -> bool:
+    return client.call("echo", text="x").get("isError") is not True
+
+
+def changes(home: Home) -> list[dict[str, Any]]:
+    return [entry for entry in home.audit() if entry["kind"] == "policy"]
+
+
+def is_noticed(client: Client, home: Home, number: int = 1) -> dict[str, Any]:
+    """Messages pass until the change was taken up or refused; its entry."""
+
+    def look() -> bool:
+        client.request("tools/list")
+        return len(changes(home)) >= number
+
+    wait_until(look)
+    return changes(home)[-1]
+
+
+def replace(home: Home, text: str) -> None:
+    """As editors save: another file in its place."""
+    draft = home.policies / ".draft"
+    draft.write_text(text)
+    draft.chmod(0o600)
+    draft.rename(home.policies / "fs.yaml")
+
+
+def test_a_rule_is_taken_up_without_a_restart(client: Client, home: Home) -> None:
+    replace(home, f"name: fs\n{POLICY.replace('allow', 'deny')}lock: {{first: trust}}\n")
+    assert is_noticed(client, home)["verdict"] == "changed"
+    assert "denied by the user's policy" in client.call("echo", text="x")["content"][0]["text"]
+
+
+def test_a_file_that_is_written_in_place_is_seen_too(client: Client, home: Home) -> None:
+    home.write_policy(POLICY.replace("allow", "deny"))
+    assert is_noticed(client, home)["verdict"] in {"changed", "refused"}
+    wait_until(lambda: not passes(client))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "name: fs\ntools: {default: alow}\n", "name: other\n", "\xff"]
+)
+def test_an_invalid_file_is_refused_and_what_held_holds(
+    client: Client, home: Home, text: str
+) -> None:
+    replace(home, text)
+    entry = is_noticed(client, home)
+    assert entry["verdict"] == "refused"
+    assert client.call("echo", text="x")["content"][0]["text"] == "x"
+    client.wait_for_stderr("the one before holds still")
+
+
+def test_a_file_that_is_gone_is_refused_and_taken_up_when_it_is_back(
+    client: Client, home: Home
+) -> None:
+    (home.policies / "fs.yaml").unlink()
+    assert is_noticed(client, home)["verdict"] == "refused"
+    assert client.call("echo", text="x")["content"][0]["text"] == "x"
+    home.write_policy(POLICY.replace("allow", "deny"))
+    is_noticed(client, home, 2)
+    wait_until(lambda: not passes(client))
+
+
+@pytest.mark.parametrize("mode", [0o622, 0o606])
+def test_a_file_that_others_may_write_is_refused(client: Client, home: Home, mode: int) -> None:
+    replace(home, f"name: fs\n{POLICY}lock: {{first: trust}}\n# changed\n")
+    os.chmod(home.policies / "fs.yaml", mode)
+    assert is_noticed(client, home)["verdict"] in {"refused", "changed"}
+    client.request("tools/list")
+
+
+def test_what_the_jail_is_built_from_is_said_to_need_a_restart(client: Client, home: Home) -> None:
+    more = POLICY.replace("read_only: [~/projects]", "read_only: [~/projects, ~/projects/scratch]")
+    replace(home, f"name: fs\n{more}network: {{mode: host}}\nlock: {{first: trust}}\n")
+    entry = is_noticed(client, home)
+    assert sorted(entry["detail"]["restart"]) == ["filesystem", "network"]
+    client.wait_for_stderr("will hold once the server is started anew")
+
+
+def test_a_trusted_file_that_changes_must_be_trusted_again(home: Home) -> None:
+    cloned = home.projects / "jail.yaml"
+    cloned.write_text("name: cloned\ntools: {default: allow}\nlock: {first: trust}\n")
+    with started(home, "trust", str(cloned), "--yes") as trusting:
+        assert trusting.wait() == 0
+    words = ("run", "--policy", str(cloned), *command("echo.py"))
+    with started(home, *words, env=home.environ()) as client:
+        client.open()
+        assert passes(client)
+        (audit,) = list(home.state.glob("cloned-*.jsonl"))
+        cloned.write_text(cloned.read_text() + "sampling: allow\n")
+
+        def is_refused() -> bool:
+            client.request("tools/list")
+            return b'"verdict":"refused"' in audit.read_bytes()
+
+        wait_until(is_refused)
+        client.wait_for_stderr("has changed since it was trusted")
+        assert passes(client)
