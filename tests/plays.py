@@ -88,12 +88,14 @@ class Play:
         offers: dict[str, Any] = OFFERS,
         server: dict[str, Any] | None = None,
         opened: bool = True,
+        client: str = "c",
+        phrase: str = "",
         **keys: Any,
     ) -> None:
         numbers, tickets = itertools.count(1), itertools.count(1)
         policy = msgspec.convert({"name": "x", **OPEN, "lock": UNLOCKED, **keys}, Policy)
         self.catalogue = Catalogue("x", policy.lock, approved, proposal)
-        self.era, self.offers = era, offers
+        self.era, self.offers, self.client = era, offers, client
         self.talk = Session(
             compile_rules(policy, {}, home="/home/me", cwd=None),
             Imagined({}),
@@ -103,6 +105,7 @@ class Play:
             roots=("/home/me/a b",),
             catalogue=self.catalogue,
         )
+        self.talk.mark_questions(phrase)
         self.client_got: list[dict[str, Any]] = []
         self.server_got: list[dict[str, Any]] = []
         self.entries: list[Entry] = []
@@ -121,7 +124,8 @@ class Play:
             self.answers({"supportedVersions": ["2026-07-28"], "capabilities": {}, **server})
             return
         version = {"protocolVersion": "2025-11-25"}
-        self.says("initialize", "open", capabilities=self.offers, **version)
+        info = {"name": self.client, "version": "1"}
+        self.says("initialize", "open", capabilities=self.offers, clientInfo=info, **version)
         self.answers({"capabilities": {}, **version, **server})
         self.says("notifications/initialized")
 
@@ -132,7 +136,7 @@ class Play:
             return {}
         return {
             PREFIX + "protocolVersion": "2026-07-28",
-            PREFIX + "clientInfo": {"name": "c", "version": "1"},
+            PREFIX + "clientInfo": {"name": self.client, "version": "1"},
             PREFIX + "clientCapabilities": self.offers,
         }
 

@@ -165,4 +165,4 @@ def _entry_of(waiting: Waiting, asked: questions.Question | Refusal) -> Record:
 
 def _may_ask(waiting: Waiting) -> bool:
     """Whether a request may be answered with questions."""
-    return waiting.era is Era.MODERN and waiting.method in rounds.METHODS
+    return waiting.era is Era.MODERN and waiting.method in mcp.ASKING_METHODS

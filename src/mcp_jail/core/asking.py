@@ -28,11 +28,12 @@ from mcp_jail.core.events import (
     ToClient,
     ToServer,
 )
-from mcp_jail.core.mcp import Treatment
+from mcp_jail.core.in_client import InClient
+from mcp_jail.core.mcp import Era, Treatment
 from mcp_jail.core.policy import Verdict
 from mcp_jail.core.state import State
 from mcp_jail.core.subjects import Subject
-from mcp_jail.core.wire import MessageId, Request
+from mcp_jail.core.wire import Failure, MessageId, Request, Result
 
 # The words for a call that is not even asked about.
 TOO_MANY: Final = "too many calls wait for the user already; wait before you call anything else"
@@ -46,6 +47,7 @@ class Asking:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self.in_client = InClient(state)
         self._judge: Judge = lambda _: []
 
     def judged_by(self, judge: Judge) -> None:
@@ -72,6 +74,11 @@ class Asking:
         state = self._state
         ask, effects = self.begin(request.method, subject, decision)
         held = Held(request, treatment, state.now + state.wait)
+        if ask is not None and treatment is not None and self.in_client.can(request, ask):
+            if mcp.era_of(request.params) is Era.MODERN:
+                return [*effects, self.in_client.instead(request, ask)]
+            if effects:  # an ask that was opened just now
+                effects.append(self.in_client.put(ask))
         if ask is None or not state.asks.hold(ask, held):
             return [*effects, *self._too_many(held)]
         return effects
@@ -111,6 +118,27 @@ class Asking:
             return effects, mcp.TOO_OFTEN, TOO_MANY
         return effects, mcp.WAITING, replies.waiting_text(ask.ticket)
 
+    def said_in_client(
+        self, id: MessageId | None, message: Result | Failure
+    ) -> list[Effect] | None:
+        """What a client answers to a question of ours, None where it is none of ours."""
+        answer = None if isinstance(message, Failure) else wire.whole(message.raw)
+        said = self.in_client.answered(id, answer)
+        if said is None:
+            return None
+        ticket, answered = said
+        return [] if answered is None else self.answer(ticket, answered)
+
+    def retried(self, request: Request) -> tuple[Request, list[Effect]]:
+        """A call that is made again with an answer to us, without it, and what comes of that."""
+        said = self.in_client.retried(request.params)
+        if said is None:
+            return request, []
+        ticket, answered = said
+        params = {n: each for n, each in request.params.items() if n not in mcp.RETRY_MEMBERS}
+        effects = [] if answered is None else self.answer(ticket, answered)
+        return Request(request.id, request.method, params), effects
+
     # What becomes of it
 
     def tick(self) -> list[Effect]:
@@ -121,7 +149,7 @@ class Asking:
         effects = [_late(ask, each) for ask, each in state.asks.late(state.now)]
         for ask in state.asks.expired(state.now):
             entry = self._entry(ask, Kind.ANSWER, "expired")
-            effects += [Record(entry), AskOver(ask, "expired")]
+            effects += [Record(entry), AskOver(ask, "expired"), *self.in_client.over(ask)]
         return effects
 
     def answer(self, ticket: str, answer: Answer) -> list[Effect]:
@@ -138,6 +166,7 @@ class Asking:
         detail = {"by": answer.by, "lasts": answer.lasts.value}
         entry = self._entry(ask, Kind.ANSWER, answer.verdict.value, detail)
         effects: list[Effect] = [Record(entry), AskOver(ask, answer.verdict.value)]
+        effects += self.in_client.over(ask)
         for each in held:
             effects += [self._denied(each)] if is_no else self._judge(each)
         return effects

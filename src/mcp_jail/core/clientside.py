@@ -78,7 +78,8 @@ class ClientSide:
                 | Treatment.COMPLETE
                 | Treatment.TASK
             ):
-                return self._calls.judge(request, treatment)
+                retried, effects = self._asking.retried(request)
+                return [*effects, *self._calls.judge(retried, treatment)]
             case _:
                 assert_never(treatment)
 
@@ -117,6 +118,9 @@ class ClientSide:
     def _answer(self, id: MessageId | None, message: Result | Failure) -> list[Effect]:
         """The client's answer to a question of the server that was put to it."""
         asked = self._state.asked.take(id)
+        ours = self._asking.said_in_client(id, message) if asked is None else None
+        if ours is not None:
+            return ours
         if asked is None:
             return self._tally.violation("client", "an answer to a question never passed on")
         if isinstance(message, Failure):

@@ -12,6 +12,7 @@ from typing import Any, assert_never
 
 from mcp_jail.core.constraints import quoted
 from mcp_jail.core.hidden import has_hidden
+from mcp_jail.core.secret_asks import readings
 
 # Characters of what is shown of a field, and lines, so that nothing is pushed out of sight.
 NAME_LIMIT = 64
@@ -91,7 +92,13 @@ def fault_of_shown(what: str, text: Any, limit: int, lines: int = 1) -> str | No
         return f"{what} has more than {limit} characters"
     if has_hidden(text):
         return f"{what} has hidden characters"
+    if any(_OURS.search(reading) for reading in readings(text)):
+        return f"{what} speaks of mcp-jail, as only our own questions do"
     return f"{what} has too many lines" if len(text.splitlines()) > lines else None
+
+
+# Our name, however it is written; a server that asks in it wants to be taken for us.
+_OURS = re.compile(r"m\W{0,3}c\W{0,3}p[\W_]{0,3}j\W{0,3}a\W{0,3}[il1]\W{0,3}[l1]", re.IGNORECASE)
 
 
 def fault_of_labels(what: str, shown: dict[str, Any]) -> str | None:

@@ -178,6 +178,9 @@ def kept_fresh(result: dict[str, Any], era: Era) -> dict[str, Any]:
     return result
 
 
+# The requests that may be answered with questions (2026-07-28).
+ASKING_METHODS = frozenset({"tools/call", "prompts/get", "resources/read"})
+
 # The members of a request that belong to a retry (2026-07-28).
 RETRY_MEMBERS = frozenset({"inputResponses", "requestState"})
 

@@ -79,9 +79,13 @@ class Opening:
 
     def line_limit(self, era: Era, params: dict[str, Any]) -> int:
         """The bytes of an answer to this request that its client takes."""
-        meta = _object(params.get("_meta"))
-        name = self._client if era is Era.LEGACY else _name_of(meta.get(mcp.CLIENT_INFO_KEY))
-        return MESSAGE_LIMIT if name in _READS_ANY else CLIENT_LIMIT
+        return MESSAGE_LIMIT if self.name_of(era, params) in _READS_ANY else CLIENT_LIMIT
+
+    def name_of(self, era: Era, params: dict[str, Any]) -> str:
+        """The name that the client of a request gives itself; empty where it gives none."""
+        if era is Era.LEGACY:
+            return self._client
+        return _name_of(_object(params.get("_meta")).get(mcp.CLIENT_INFO_KEY))
 
     def told_to_server(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The params of a client's request, cut to the members and offers that are passed on."""

@@ -26,9 +26,6 @@ ROUNDS_OF_ONE_REQUEST: Final = 10
 # Questions of one result. Each is an entry of its own, and nobody answers more at once.
 QUESTIONS_OF_ONE_ROUND: Final = 100
 
-# The requests that may be answered with questions.
-METHODS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
-
 
 class Round(msgspec.Struct, frozen=True):
     """What one result asked for, and of which request."""

@@ -15,7 +15,7 @@ from functools import cache
 
 def secret_in_name(name: str) -> str | None:
     """The secret that the name or title of a field asks for, in the words found; None if none."""
-    for reading in dict.fromkeys(_readings(name)):
+    for reading in dict.fromkeys(readings(name)):
         for words in _sequences(reading):
             found = _secret_in(words) or _at_the_end(words) or _across(words)
             if found:
@@ -27,7 +27,7 @@ def secret_in_text(text: str) -> str | None:
     """The secret that running text speaks of; `pin` counts only where it must be the number."""
     if _PIN.search(text):
         return "PIN"
-    for reading in dict.fromkeys(_readings(text)):
+    for reading in dict.fromkeys(readings(text)):
         for words in _sequences(reading):
             found = _secret_in(words)
             if found:
@@ -94,7 +94,7 @@ _LOOKALIKES = str.maketrans(
 )
 
 
-def _readings(text: str) -> Iterator[str]:
+def readings(text: str) -> Iterator[str]:
     """The text as it is and as it looks: without marks, in Latin letters, digits as letters."""
     yield text
     if not text.isascii():

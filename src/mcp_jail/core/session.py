@@ -124,6 +124,10 @@ class Session:
         """When a Tick has to come at the latest, None where nothing waits for one."""
         return self._state.asks.due
 
+    def mark_questions(self, phrase: str) -> None:
+        """Say what marks the questions of ours in a client; before, none are asked there."""
+        self._asking.in_client.phrase = phrase
+
     def handle(self, event: Event) -> list[Effect]:
         """What to do about an event, in this order."""
         match event:

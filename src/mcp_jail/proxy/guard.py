@@ -39,7 +39,7 @@ from mcp_jail.sandbox.launch import Jail, NotHeldError
 from mcp_jail.sandbox.view import View
 from mcp_jail.store import runs
 from mcp_jail.store.journal import open_journal
-from mcp_jail.store.state_key import state_key
+from mcp_jail.store.state_key import phrase_of, state_key
 
 # Characters of an ask's name: 30 bits, among at most some hundred open asks.
 TICKET_LENGTH = 6
@@ -160,7 +160,7 @@ def _session(prepared: Prepared, redactor: Redactor, key: bytes, catalogue: Cata
         encoded = _encode(arguments)
         return redactor.arguments(arguments, encoded), arguments_digest(key, encoded)
 
-    return Session(
+    session = Session(
         prepared.judged.book,
         View(prepared.plan, fullmatch),
         fresh_id=_Ids(),
@@ -169,6 +169,8 @@ def _session(prepared: Prepared, redactor: Redactor, key: bytes, catalogue: Cata
         roots=prepared.roots,
         catalogue=catalogue,
     )
+    session.mark_questions(phrase_of(key))
+    return session
 
 
 def _ended(

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from base64 import b32encode
 
+from mcp_jail.core.sha256 import hmac_sha256
 from mcp_jail.errors import AuditError
 from mcp_jail.store.files import FileError, create_private, make_private_folder, read_private
 from mcp_jail.store.places import Places
 
 KEY_BYTES = 32
+
+# Characters of the phrase that marks what we ask: 40 bits, and short enough to be compared.
+PHRASE_CHARACTERS = 8
 
 
 def state_key(places: Places) -> bytes:
@@ -27,6 +32,13 @@ def state_key(places: Places) -> bytes:
             hint="bring it back, or remove it: argument digests made so far then compare with none",
         )
     return key
+
+
+def phrase_of(key: bytes) -> str:
+    """What marks our own questions among those of a server, which cannot know it."""
+    digest = hmac_sha256(key, b"phrase")
+    text = b32encode(digest)[:PHRASE_CHARACTERS].decode()
+    return f"{text[: PHRASE_CHARACTERS // 2]}-{text[PHRASE_CHARACTERS // 2 :]}"
 
 
 def _read_or_make(places: Places) -> bytes:
