@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from mcp_jail.core.audit import Anchor, Chain, Entry, Kind
@@ -29,4 +31,21 @@ def run_lines(
     lines += [chain.seal(CALL, 1_001 + number) for number in range(calls)]
     if end:
         lines.append(chain.seal(Entry(kind=Kind.END), 2_000))
+    return lines
+
+
+def sealed(
+    run: str, *entries: Entry, times: Sequence[int] | None = None, end: bool = True
+) -> list[bytes]:
+    """The lines of a run of these entries: its start before them, its end behind them.
+
+    `times` are of the entries, in UTC milliseconds; by default one after the other from 1,001.
+    """
+    chain = Chain(run)
+    times = range(1_001, 1_001 + len(entries)) if times is None else times
+    start = Entry(kind=Kind.START, name="files", detail={"version": "0"})
+    lines = [chain.seal(start, times[0] if times else 1_000)]
+    lines += [chain.seal(entry, at) for entry, at in zip(entries, times, strict=True)]
+    if end:
+        lines.append(chain.seal(Entry(kind=Kind.END), times[-1] if times else 2_000))
     return lines

@@ -1,25 +1,27 @@
 """`mcp-jail log`: the audit, to read and to check.
 
 Without a name, the last entries of every server. A policy that has not been run yet has no entries,
-which is no error; a NAME with neither a policy nor an audit is one. `--verify` checks that no entry
-was changed, removed or moved since it was written, run by run. Somebody who can write the file can
-also write all of it anew, and nothing in it would show that: `--anchor` prints a line to keep
-elsewhere, and `--verify --against ANCHOR` checks that the audit still holds what it held then.
+which is no error; a NAME with neither a policy nor an audit is one. `--follow` goes on with what
+comes, of new runs and new servers too, and tells of an entry that does not continue its run.
+`--verify` checks that no entry was changed, removed or moved since it was written, run by run.
+Somebody who can write the file can also write all of it anew, and nothing in it would show that:
+`--anchor` prints a line to keep elsewhere, and `--verify --against ANCHOR` checks that the audit
+still holds what it held then.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import NamedTuple
 
 import msgspec
 
-from mcp_jail.cli.chosen import add_count, audit_of
-from mcp_jail.cli.entry_lines import entry_line, plain_text, time_text
-from mcp_jail.cli.out import console, counted, is_terminal
-from mcp_jail.core.audit import Anchor, Record
+from mcp_jail.cli.chosen import Audit, add_count, audits_of
+from mcp_jail.cli.entries import follow, print_last
+from mcp_jail.cli.entry_lines import plain_text, time_text
+from mcp_jail.cli.out import console, counted
+from mcp_jail.core.audit import Anchor
 from mcp_jail.core.verify import Report, RunReport, RunState
 from mcp_jail.errors import AuditError, ExitCode, UsageError
 from mcp_jail.store.history import (
@@ -27,17 +29,16 @@ from mcp_jail.store.history import (
     current_anchor,
     files_of,
     has_audit,
-    last_entries,
     verify_file,
 )
 from mcp_jail.store.places import Places, find_places
 from mcp_jail.store.policies import find_policy
 
 EXAMPLE = """  mcp-jail log filesystem -n 50
+  mcp-jail log --follow
   mcp-jail log filesystem --anchor >> ~/notes/anchors.txt
   mcp-jail log filesystem --verify --against "$(tail -n 1 ~/notes/anchors.txt)" """
 
-SUFFIX = ".jsonl"
 # Whole runs that are listed by `--verify`; beyond it they are counted, the others always listed.
 MAX_WHOLE_RUNS = 20
 
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the name and the options."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="a policy's name (default: all)")
     add_count(parser, 20, "entries")
+    parser.add_argument("--follow", action="store_true", help="go on with what comes, until Ctrl-C")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--verify", action="store_true", help="check that nothing was changed")
     parser.add_argument("--anchor", action="store_true", help="print a line to keep elsewhere")
@@ -60,7 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print or check the audit; 1 if it was changed, 5 if it cannot be read."""
     places = find_places()
-    audits = _audits(places, arguments.name)
+    if arguments.follow:
+        return _follow(places, arguments)
+    audits = audits_of(places, _names(arguments))
     if arguments.against is not None and not (arguments.verify and arguments.name):
         raise UsageError("--against needs --verify and a NAME")
     if arguments.anchor:
@@ -68,64 +72,46 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.verify:
         kept = None if arguments.against is None else _kept(arguments.against)
         return _verify(audits, kept, as_json=arguments.json)
-    for name in list(audits):
-        if not has_audit(audits[name]):
-            find_policy(places, name)  # says so where there is no such policy either
-            del audits[name]
-    return _print_entries(audits, arguments.n, as_json=arguments.json)
+    written = [each for each in audits if _is_written(places, each)]
+    return print_last(written, arguments.n, as_json=arguments.json)
 
 
-def _audits(places: Places, name: str | None) -> dict[str, str]:
-    """The audit files asked for, by the name of their policy."""
-    if name is not None:
-        return {name: audit_of(places, name)}
-    try:
-        files = os.listdir(places.state)
-    except FileNotFoundError:
-        files = []
-    names = sorted(file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX))
-    return {each: os.path.join(places.state, each + SUFFIX) for each in names}
+def _follow(places: Places, arguments: argparse.Namespace) -> int:
+    if arguments.verify or arguments.anchor:
+        raise UsageError("--follow shows entries; --verify and --anchor look at what stands there")
+    names = _names(arguments)
+    for each in audits_of(places, names):
+        _is_written(places, each)
+    return follow(
+        lambda: audits_of(places, names),
+        arguments.n,
+        is_named=not names,
+        as_json=arguments.json,
+    )
 
 
-def _print_anchors(audits: dict[str, str]) -> int:
+def _names(arguments: argparse.Namespace) -> list[str]:
+    return [] if arguments.name is None else [arguments.name]
+
+
+def _is_written(places: Places, audit: Audit) -> bool:
+    """Whether an audit has begun; UsageError where not even a policy has its name."""
+    if has_audit(audit.path):
+        return True
+    find_policy(places, audit.name)
+    return False
+
+
+def _print_anchors(audits: list[Audit]) -> int:
     """One line for each audit: name, file, offset, hash of the last line, separated by spaces."""
-    for name, path in audits.items():
+    for name, path in audits:
         anchor = current_anchor(files_of(path)[-1])
         sys.stdout.write(f"{name} {anchor.file} {anchor.offset} {anchor.sha256 or '-'}\n")
     return ExitCode.OK
 
 
-def _print_entries(audits: dict[str, str], count: int, *, as_json: bool) -> int:
-    found = []
-    for name, path in audits.items():
-        records, skipped = last_entries(path, count)
-        found += [(record.t, at, name, record) for at, record in enumerate(records)]
-        if skipped:
-            lines = counted(skipped, "line is no entry", "lines are no entries")
-            sys.stderr.write(f"mcp-jail: warning: {lines}; see mcp-jail log {name} --verify\n")
-    found.sort(key=lambda each: each[:3])
-    shown = found[-count:]
-    if as_json:
-        for _, _, name, record in shown:
-            sys.stdout.write(_as_json(name, record))
-        return ExitCode.OK
-    out = console()
-    for _, _, name, record in shown:
-        width = out.width if is_terminal() else None
-        line = entry_line(record, name=name if len(audits) > 1 else "", width=width)
-        out.print(line, soft_wrap=True)
-    if not shown:
-        out.print("no entries yet")
-    return ExitCode.OK
-
-
-def _as_json(name: str, record: Record) -> str:
-    fields = {"audit": name, **msgspec.to_builtins(record)}
-    return msgspec.json.encode(fields).decode() + "\n"
-
-
-def _verify(audits: dict[str, str], against: Kept | None, *, as_json: bool) -> int:
-    codes = {_verify_one(name, path, against, as_json=as_json) for name, path in audits.items()}
+def _verify(audits: list[Audit], against: Kept | None, *, as_json: bool) -> int:
+    codes = {_verify_one(name, path, against, as_json=as_json) for name, path in audits}
     if not as_json:
         console().print(_NO_WALL, style="dim")
     for code in (ExitCode.NEGATIVE, ExitCode.AUDIT):

@@ -31,7 +31,7 @@ def print_anything(stream: object) -> None:
 
 def console() -> Console:
     """A console on stdout that never reads markup, emoji or links out of what it prints."""
-    return Console(markup=False, emoji=False, highlight=False, width=_width())
+    return _Console(markup=False, emoji=False, highlight=False, width=_width())
 
 
 def is_terminal() -> bool:
@@ -91,6 +91,13 @@ def side_by_side(heads: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> No
 def counted(number: int, one: str, many: str) -> str:
     """A number with its noun."""
     return f"{number} {one if number == 1 else many}"
+
+
+class _Console(Console):
+    """A console for which a reader that has seen enough is no failure, as everywhere else."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def _lines(text: str, width: int, indent: str, *, deeper: str = "") -> list[str]:

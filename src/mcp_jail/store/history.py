@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from mcp_jail.core.audit import MAX_LINE_BYTES, Anchor, Record, read_record
 from mcp_jail.core.verify import Report, verify
@@ -21,7 +22,7 @@ def files_of(path: str) -> list[str]:
     except FileNotFoundError:
         files = []
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     if not files:
         raise AuditError(f"there is no audit file '{path}'", hint="it is made by the first `run`")
     return files
@@ -29,7 +30,7 @@ def files_of(path: str) -> list[str]:
 
 def read_lines(path: str) -> Iterator[bytes]:
     """The lines of a file without their newlines; one beyond any entry's size comes cut."""
-    descriptor = _open(path)
+    descriptor = open_audit(path)
     try:
         rest = b""
         skipping = False  # inside a line too long to be an entry, whose first part was given
@@ -45,7 +46,7 @@ def read_lines(path: str) -> Iterator[bytes]:
         if rest:
             yield rest
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     finally:
         os.close(descriptor)
 
@@ -66,16 +67,21 @@ def has_audit(path: str) -> bool:
 
 def last_entries(path: str, count: int) -> tuple[list[Record], int]:
     """The last entries over all files of an audit, oldest first, and the lines that are none."""
+    files = reversed(files_of(path))
+    return newest(chain.from_iterable(map(_lines_backwards, files)), count)
+
+
+def newest(backwards: Iterable[bytes], count: int) -> tuple[list[Record], int]:
+    """The first entries of lines that come newest first; and as `last_entries`."""
     found: list[Record] = []
     skipped = 0
-    for file in reversed(files_of(path)):
-        for line in _lines_backwards(file):
-            if len(found) >= count:
-                return found[::-1], skipped
-            try:
-                found.append(read_record(line))
-            except ValueError:
-                skipped += bool(line)  # a writer may end another's half line with an empty one
+    for line in backwards:
+        if len(found) >= count:
+            break
+        try:
+            found.append(read_record(line))
+        except ValueError:
+            skipped += bool(line)  # a writer may end another's half line with an empty one
     return found[::-1], skipped
 
 
@@ -94,30 +100,31 @@ def anchor_holds(path: str, anchor: Anchor) -> bool | None:
     file = os.path.join(os.path.dirname(path), os.path.basename(anchor.file or path))
     if not os.path.lexists(file):
         return None
-    descriptor = _open(file)
+    descriptor = open_audit(file)
     try:
         if os.fstat(descriptor).st_size < anchor.offset:
             return False
         return anchor_of(descriptor, anchor.offset).sha256 == anchor.sha256
     except OSError as error:
-        raise _unreadable(file, error) from None
+        raise unreadable(file, error) from None
     finally:
         os.close(descriptor)
 
 
 def current_anchor(path: str) -> Anchor:
     """The anchor of a file as it is now, with the file's name."""
-    descriptor = _open(path)
+    descriptor = open_audit(path)
     try:
         size = os.fstat(descriptor).st_size
         return anchor_of(descriptor, size, os.path.basename(path))
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     finally:
         os.close(descriptor)
 
 
-def _open(path: str) -> int:
+def open_audit(path: str) -> int:
+    """A descriptor of an audit file; AuditError if there is none or it is not a plain file."""
     try:
         return open_plain(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -126,23 +133,28 @@ def _open(path: str) -> int:
         raise AuditError(f"audit: {error.message}", hint=error.hint) from None
 
 
+def lines_before(descriptor: int, end: int) -> Iterator[bytes]:
+    """The lines of a file's first bytes, the last one first."""
+    rest = b""
+    while end:
+        begin = max(0, end - _BLOCK_BYTES)
+        rest, *lines = (os.pread(descriptor, end - begin, begin) + rest).split(b"\n")
+        yield from reversed(lines)
+        rest = rest[-MAX_LINE_BYTES:]
+        end = begin
+    yield rest
+
+
+def unreadable(path: str, error: OSError) -> AuditError:
+    """The error of an audit file that the system does not let us read."""
+    return AuditError(f"audit file '{path}' cannot be read: {error.strerror or error}")
+
+
 def _lines_backwards(path: str) -> Iterator[bytes]:
-    descriptor = _open(path)
+    descriptor = open_audit(path)
     try:
-        end = os.fstat(descriptor).st_size
-        rest = b""
-        while end:
-            begin = max(0, end - _BLOCK_BYTES)
-            rest, *lines = (os.pread(descriptor, end - begin, begin) + rest).split(b"\n")
-            yield from reversed(lines)
-            rest = rest[-MAX_LINE_BYTES:]
-            end = begin
-        yield rest
+        yield from lines_before(descriptor, os.fstat(descriptor).st_size)
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     finally:
         os.close(descriptor)
-
-
-def _unreadable(path: str, error: OSError) -> AuditError:
-    return AuditError(f"audit file '{path}' cannot be read: {error.strerror or error}")
