@@ -1,4 +1,4 @@
-"""A long audit, and what it costs to check one."""
+"""A long audit, and what it costs to check one and to add it up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from statistics import median
 
+import msgspec
+
 from figures import Figures
 from lanes import HERE, JAILED, Workshop
 from protections import BEFORE
@@ -16,10 +18,10 @@ from protections import BEFORE
 LONG = "echo-long-audit"
 
 
-def write_and_verify(workshop: Workshop, entries: int, rounds: int) -> Figures:
-    """Write the long audit and check it as it was written."""
+def write_and_read(workshop: Workshop, entries: int, rounds: int) -> Figures:
+    """Write the long audit, check it as it was written, and add it up."""
     write_long(workshop, entries)
-    return verify(workshop, entries, rounds)
+    return verify(workshop, entries, rounds) | report(workshop, entries, rounds)
 
 
 def write_long(workshop: Workshop, entries: int) -> None:
@@ -39,10 +41,36 @@ def verify(workshop: Workshop, entries: int, rounds: int) -> Figures:
     }
 
 
+def report(workshop: Workshop, entries: int, rounds: int) -> Figures:
+    """Seconds and highest MB of `mcp-jail report` over the whole of the long audit."""
+    taken = [_report_once(workshop, entries) for _ in range(rounds)]
+    return {
+        "report s": {JAILED: median(seconds for seconds, _ in taken)},
+        "report MB": {JAILED: max(size for _, size in taken)},
+    }
+
+
 def _verify_once(workshop: Workshop, entries: int) -> tuple[float, float]:
+    seconds, size, code, printed = _peak(workshop, "log", LONG, "--verify")
+    checked = sum(int(found) for found in re.findall(r": (\d+) entr(?:y|ies) of ", printed))
+    if code != 0 or checked != entries:
+        raise RuntimeError(f"log --verify checked {checked} of {entries}: exit code {code}")
+    return seconds, size
+
+
+def _report_once(workshop: Workshop, entries: int) -> tuple[float, float]:
+    seconds, size, code, printed = _peak(workshop, "report", LONG, "--since", "all", "--json")
+    (server,) = msgspec.json.decode(printed)["servers"] if code == 0 else ({"entries": 0},)
+    if server["entries"] != entries:
+        raise RuntimeError(f"report counted {server['entries']} of {entries}: exit code {code}")
+    return seconds, size
+
+
+def _peak(workshop: Workshop, *words: str) -> tuple[float, float, int, str]:
+    """Seconds, highest MB and exit code of a command, and what it printed."""
     peak = [sys.executable, "-I", "-S", str(HERE / "peak.py")]
     done = subprocess.run(
-        [*peak, workshop.mcp_jail, "log", LONG, "--verify"],
+        [*peak, workshop.mcp_jail, *words],
         env=workshop.env,
         check=True,
         capture_output=True,
@@ -50,7 +78,4 @@ def _verify_once(workshop: Workshop, entries: int) -> tuple[float, float]:
     )
     first, _, printed = done.stdout.partition("\n")
     seconds, size, code = first.split()
-    checked = sum(int(found) for found in re.findall(r": (\d+) entr(?:y|ies) of ", printed))
-    if code != "0" or checked != entries:
-        raise RuntimeError(f"log --verify checked {checked} of {entries}: exit code {code}")
-    return float(seconds), float(size)
+    return float(seconds), float(size), int(code), printed

@@ -78,7 +78,7 @@ def _notes(report: Report) -> str:
     jails, entries = report.sizes["jails"], report.sizes["entries"]
     lock = ", lock" if report.has_lock else ""
     notes = [f"jail, policy ({RULES} rules, paths){lock} and audit on"]
-    notes.append(f"{jails} jails at once; log --verify on {entries:,} entries")
+    notes.append(f"{jails} jails at once; log --verify and report on {entries:,} entries")
     if report.is_quick:
         notes.append("a quick run: a look, no figure")
     if report.load >= BUSY:

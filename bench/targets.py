@@ -46,6 +46,8 @@ TARGETS = (
     Target("call p50 us by jails", FLAT, SMALLEST),
     Target("log --verify s", 5),
     Target("log --verify MB", 100),
+    Target("report s", 5),
+    Target("report MB", 100),
 )
 
 

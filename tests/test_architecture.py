@@ -44,6 +44,8 @@ TESTED_THROUGH: Final = {
     "cli/doctor.py": "cli/test_commands.py",
     "cli/lock_rows.py": "cli/test_show.py",
     "cli/out.py": "cli/test_commands.py",
+    "cli/report_page.py": "cli/test_report.py",
+    "cli/report_rows.py": "cli/test_report.py",
     "cli/schema.py": "cli/test_commands.py",
     "cli/trust.py": "cli/test_commands.py",
     "cli/why.py": "cli/test_commands.py",

@@ -1,4 +1,4 @@
-"""The long audit is one that runs could have left, and checking it is what was measured."""
+"""A long audit is one that runs could have left; it was checked and added up as a whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import audits
-from audits import LONG, write_and_verify, write_long
+from audits import LONG, write_and_read, write_long
 from lanes import HERE, JAILED, Workshop
 
 PEAK = [sys.executable, "-I", "-S", str(HERE / "peak.py")]
@@ -26,9 +26,10 @@ def entries_of(paths: list[Path], kind: str) -> list[dict[str, Any]]:
 def test_a_long_audit_is_whole_and_as_long_as_it_is_said_to_be(
     workshop: Workshop, entries: int
 ) -> None:
-    figures = write_and_verify(workshop, entries, rounds=1)
-    assert set(figures) == {"log --verify s", "log --verify MB"}
+    figures = write_and_read(workshop, entries, rounds=1)
+    assert set(figures) == {"log --verify s", "log --verify MB", "report s", "report MB"}
     assert figures["log --verify MB"][JAILED] > 5
+    assert figures["report MB"][JAILED] > 5
 
 
 def test_an_audit_that_is_not_whole_gives_no_figure(workshop: Workshop) -> None:
@@ -43,6 +44,8 @@ def test_an_audit_of_another_length_gives_no_figure(workshop: Workshop) -> None:
     write_long(workshop, 2_500)
     with pytest.raises(RuntimeError, match="checked 2500 of 3000"):
         audits.verify(workshop, 3_000, rounds=1)
+    with pytest.raises(RuntimeError, match="counted 2500 of 3000"):
+        audits.report(workshop, 3_000, rounds=1)
 
 
 @pytest.mark.parametrize("kind", ["call", "result"])

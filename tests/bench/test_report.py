@@ -77,7 +77,7 @@ def test_what_is_missing_is_named() -> None:
     text = " ".join(table(REPORT))
     for each in (*REPORT.not_landed, *REPORT.left_out):
         assert each in text
-    assert "50 jails at once; log --verify on 1,000,000 entries" in text
+    assert "50 jails at once; log --verify and report on 1,000,000 entries" in text
 
 
 @pytest.mark.parametrize("quick", [True, False])

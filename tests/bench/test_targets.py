@@ -39,6 +39,7 @@ def test_a_figure_is_held_against(against: str, by_lane: dict[str, float], value
         ("call p50 us by audit", {"0": 100.0, "1,000,000": 119.0}, True),
         ("log --verify s", {"mcp-jail": 5.1}, False),
         ("log --verify MB", {"mcp-jail": 99.0}, True),
+        ("report s", {"mcp-jail": 5.1}, False),
     ],
 )
 def test_a_target_is_met_or_missed(figure: str, by_lane: dict[str, float], met: bool) -> None:

@@ -154,7 +154,7 @@ def test_it_ends_when_nobody_reads_any_more(home: Home) -> None:
     assert (process.returncode, told) == (0, b"")
 
 
-@pytest.mark.parametrize("words", [["log"], ["log", "--follow"]], ids=str)
+@pytest.mark.parametrize("words", [["log"], ["log", "--follow"], ["report"]], ids=str)
 def test_a_reader_that_has_gone_is_no_failure(home: Home, words: list[str]) -> None:
     append(home, "fs", run_lines("one", 100))
     reader, writer = os.pipe()

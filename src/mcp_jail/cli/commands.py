@@ -26,6 +26,7 @@ COMMANDS = {
     "grants": "the answers that still count, and taking one back",
     "ps": "the servers that run in jails now",
     "log": "the audit: what was called, allowed, denied",
+    "report": "what servers did over some days, added up by server and tool",
     "diff": "what a server says now against what you approved, word by word",
     "approve": "let a client see what you have read",
     "try": "look at an unknown server in the tightest jail, without a client",
