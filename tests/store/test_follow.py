@@ -125,6 +125,7 @@ def test_a_file_that_is_taken_away_is_read_to_its_end_and_a_new_one_from_its_beg
     path.unlink()
     append(path, b"new file\n")
     assert follow.added() == [b"last words", b"new file"]
+    assert follow.added() == []
     assert follow.troubles == [f"audit file '{path}' was taken away"]
 
 
@@ -139,6 +140,18 @@ def test_a_line_longer_than_any_entry_comes_cut_and_the_next_is_whole(
     assert [len(line) for line in first] == [MAX_LINE_BYTES]
     assert middle == []
     assert follow.added() == [b"after"]
+
+
+def test_a_long_file_comes_in_parts_and_is_read_to_its_end_though_it_is_taken_away(
+    follow: Following, path: Path
+) -> None:
+    append(path, (b"x" * 99 + b"\n") * 300_000)
+    path.unlink()
+    sizes = []
+    while lines := follow.added():
+        sizes.append(len(lines))
+    assert sum(sizes) == 300_000
+    assert max(sizes) < 100_000
 
 
 def test_a_link_in_the_place_of_a_file_is_told_once_and_not_read(

@@ -16,6 +16,8 @@ from mcp_jail.errors import AuditError
 from mcp_jail.store.history import files_of, has_audit, lines_before, newest, open_audit, unreadable
 
 _BLOCK_BYTES: Final = 1024 * 1024
+# Blocks of one file that are read at a time, so that a long one does not fill the memory.
+_BLOCKS_AT_A_TIME: Final = 8
 
 
 class Following:
@@ -33,7 +35,10 @@ class Following:
         return newest(self._backwards(), count)
 
     def added(self) -> list[bytes]:
-        """The lines that became whole since, without newlines; one beyond any entry comes cut."""
+        """Lines that became whole since, without newlines; one beyond any entry comes cut.
+
+        Of much there may be more at once: whoever wants all goes on until nothing comes.
+        """
         self._look(at_end=False)
         lines: list[bytes] = []
         for key, file in list(self._files.items()):
@@ -44,10 +49,11 @@ class Following:
                 )
                 file.go_to_end(status.st_size)
             try:
-                lines += file.added()
+                new = list(file.added())
             except OSError as error:
                 raise unreadable(file.path, error) from None
-            if not status.st_nlink:
+            lines += new
+            if not (status.st_nlink or new):
                 self.troubles.append(f"audit file '{file.path}' was taken away")
                 os.close(self._files.pop(key).descriptor)
         return lines
@@ -101,9 +107,12 @@ class _File:
         self.offset = size if self._skipping else size - len(half)
 
     def added(self) -> Iterator[bytes]:
-        """The lines that are whole now."""
+        """The lines that are whole now, or the first of them."""
         rest = b""
-        while block := os.pread(self.descriptor, _BLOCK_BYTES, self.offset + len(rest)):
+        for _ in range(_BLOCKS_AT_A_TIME):
+            block = os.pread(self.descriptor, _BLOCK_BYTES, self.offset + len(rest))
+            if not block:
+                return
             *lines, rest = (rest + block).split(b"\n")
             self.offset += sum(map(len, lines)) + len(lines)
             yield from lines[1:] if self._skipping else lines
