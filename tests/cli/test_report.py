@@ -138,6 +138,8 @@ def test_the_table_says_what_happened(state: Path, capsys: pytest.CaptureFixture
         call("write", "deny"),
         Entry(kind=Kind.ASK, name="write", verdict="ask"),
         Entry(kind=Kind.ANSWER, name="write", verdict="deny", detail={"by": "desktop"}),
+        Entry(kind=Kind.ANSWER, verdict="refused", detail={"by": "cli"}),
+        Entry(kind=Kind.ANSWER, name="write", verdict="expired"),
         Entry(kind=Kind.NET, method="connect", name="a.example:443", verdict="allow"),
         Entry(kind=Kind.NET, method="closed", name="a.example:443", detail={"sent": 12_345}),
         Entry(kind=Kind.LOCK, name="tool/read", verdict="drift", reason="changed"),
@@ -153,9 +155,12 @@ def test_the_table_says_what_happened(state: Path, capsys: pytest.CaptureFixture
         "write 1 1 1",
         "a.example:443 1 12.3 kB",
         "files: tool/read changed, 1 time",
-        "files: 1 denied by desktop",
     ):
         assert line in words
+    answers = (
+        "files: 1 by cli refused, as they came from nobody who may answer, 1 denied by desktop"
+    )
+    assert f"{answers}, 1 by nobody" in " ".join(words)
 
 
 def test_what_is_odd_about_an_audit_is_told_and_the_rest_is_counted(

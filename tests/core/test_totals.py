@@ -68,11 +68,15 @@ def test_asks_and_answers_are_counted_with_who_answered() -> None:
         Entry(kind=Kind.ANSWER, name="read", verdict="deny", detail={"by": "desktop"}),
         Entry(kind=Kind.ANSWER, name="read", verdict="deny", detail={"by": "desktop"}),
         Entry(kind=Kind.ANSWER, name="read", verdict="deny", detail={"by": 7}),
+        Entry(kind=Kind.ANSWER, verdict="refused", detail={"by": "cli"}),
+        Entry(kind=Kind.ANSWER, name="read", verdict="expired"),
+        Entry(kind=Kind.ANSWER, name="read", verdict="revoked"),
     ]
     totals = counted(Entry(kind=Kind.ASK, name="read", verdict="ask", id="ABC234"), *answers)
     assert totals.tools["read"].asks == totals.calls.asks == 1
-    told = {by: (row.allowed, row.denied) for by, row in totals.answers.items()}
-    assert told == {"cli": (1, 0), "desktop": (0, 2), "": (0, 1)}
+    told = {by: (row.allowed, row.denied, row.refused) for by, row in totals.answers.items()}
+    assert told == {"cli": (1, 0, 1), "desktop": (0, 2, 0), "": (0, 1, 0)}
+    assert totals.expired == 1
 
 
 def test_hosts_are_counted_with_what_was_opened_refused_and_sent() -> None:

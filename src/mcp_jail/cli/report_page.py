@@ -104,18 +104,22 @@ def _print_items(servers: Sequence[Counted]) -> None:
 
 
 def _print_answers(servers: Sequence[Counted]) -> None:
-    answered = [(name, totals.answers) for name, totals in servers if totals.answers]
+    answered = [each for each in servers if each.totals.answers or each.totals.expired]
     if answered:
         heading("answers to asks")
-    for name, answers in answered:
-        told = [_answers(channel, row) for channel, row in answers.items()]
+    for name, totals in answered:
+        rows = _most(totals.answers.items(), lambda row: row.allowed + row.denied + row.refused)
+        told = [_answers(channel, row) for channel, row in rows]
+        told += [f"{_number(totals.expired)} by nobody"] if totals.expired else []
         folded(f"{named(name)}: {', '.join(told)}")
 
 
 def _answers(channel: str, row: Answers) -> str:
+    by = f"by {_name(channel) if channel else 'a channel without a name'}"
     numbers = ((row.allowed, "allowed"), (row.denied, "denied"))
-    told = " and ".join(f"{_number(number)} {what}" for number, what in numbers if number)
-    return f"{told or 'none'} by {_name(channel) if channel else 'a channel without a name'}"
+    told = [f"{_number(number)} {what} {by}" for number, what in numbers if number]
+    refused = f"{_number(row.refused)} {by} refused, as they came from nobody who may answer"
+    return ", ".join([*told, *([refused] if row.refused else [])])
 
 
 def _print_odd(servers: Sequence[Counted]) -> None:

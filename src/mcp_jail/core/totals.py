@@ -48,10 +48,11 @@ class Host(msgspec.Struct):
 
 
 class Answers(msgspec.Struct):
-    """What people answered on one channel."""
+    """What was answered on one channel; refused is what came from somebody who may not answer."""
 
     allowed: int = 0
     denied: int = 0
+    refused: int = 0
 
 
 class Item(msgspec.Struct):
@@ -87,6 +88,7 @@ class Totals(msgspec.Struct):
     hosts: dict[str, Host] = {}
     items: dict[str, Item] = {}
     answers: dict[str, Answers] = {}
+    expired: int = 0  # asks that nobody answered in time
     odd: Odd = msgspec.field(default_factory=Odd)
 
 
@@ -182,10 +184,14 @@ class Counter:
         self._calls_of(seen).asks += 1
 
     def _answer(self, seen: _Seen) -> None:
+        if seen.verdict not in {"allow", "deny", "refused"}:
+            self.totals.expired += seen.verdict == "expired"
+            return
         by = seen.detail.by if isinstance(seen.detail.by, str) else ""
         answers = _named(self.totals.answers, by, Answers)
         answers.allowed += seen.verdict == "allow"
         answers.denied += seen.verdict == "deny"
+        answers.refused += seen.verdict == "refused"
 
     def _net(self, seen: _Seen) -> None:
         times = max(1, _number(seen.detail.times))
