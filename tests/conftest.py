@@ -28,6 +28,9 @@ REDIS_CLIENT, PSQL, BROWSER = (
     Path(shutil.which(name) or f"/usr/bin/{name}")
     for name in ("redis-cli", "psql", "chromium-headless-shell")
 )
+DBUS_DAEMON, DUNST = (
+    Path(shutil.which(name) or f"/usr/bin/{name}") for name in ("dbus-daemon", "dunst")
+)
 PYTHON_SERVERS: Final = ROOT / ".servers"
 REQUIRED: Final = os.environ.get("MCP_JAIL_REQUIRE") == "1"
 
@@ -44,6 +47,8 @@ TREES: Final = {
     "redis_client": (REDIS_CLIENT, "run redis-cli (package redis-tools)"),
     "psql": (PSQL, "run psql (package postgresql-client)"),
     "browser": (BROWSER, "run a browser (package chromium-headless-shell)"),
+    "dbus_daemon": (DBUS_DAEMON, "run a bus of their own (package dbus-daemon)"),
+    "dunst_program": (DUNST, "run a notification daemon (packages dunst and xvfb)"),
 }
 LEFT_OUT: Final = {
     fixture: what for fixture, (tree, what) in TREES.items() if not REQUIRED and not tree.exists()
@@ -125,6 +130,21 @@ def browser() -> Path:
     """A browser without a head."""
     assert BROWSER.exists(), "not installed: scripts/install-package chromium-headless-shell"
     return BROWSER
+
+
+@pytest.fixture
+def dbus_daemon() -> Path:
+    """The program of a D-Bus bus."""
+    assert DBUS_DAEMON.exists(), "not installed: scripts/install-package dbus-daemon"
+    return DBUS_DAEMON
+
+
+@pytest.fixture
+def dunst_program() -> Path:
+    """A notification daemon, which needs a screen: Xvfb."""
+    assert DUNST.exists(), "not installed: scripts/install-package dunst"
+    assert shutil.which("Xvfb"), "not installed: scripts/install-package xvfb"
+    return DUNST
 
 
 @pytest.fixture

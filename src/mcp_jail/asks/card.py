@@ -1,0 +1,87 @@
+"""What a notification says of an ask: text of a model's and a server's, in which nothing acts.
+
+Our own words come first and hold the id of the ask. What is somebody else's stands on lines of its
+own, on one line each, with every hidden character spelled out and markup escaped. Who cannot be
+shown all arguments is not offered to allow them here: padding would push what matters out of sight.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from mcp_jail.asks.notice import Notice
+from mcp_jail.core.hidden import marked
+
+# Characters of the arguments and of a name that are shown: what fits the six lines that the common
+# desktops show without a click.
+ARGUMENTS_SHOWN: Final = 300
+NAME_SHOWN: Final = 80
+
+ALLOW: Final = "allow"
+DENY: Final = "deny"
+
+
+class Card(NamedTuple):
+    """A notification: its title is plain text, its actions are keys and labels by turns."""
+
+    title: str
+    body: str
+    actions: tuple[str, ...]
+
+
+def card(notice: Notice, *, has_actions: bool, has_markup: bool) -> Card:
+    """The notification for an ask, as the service shows it that has actions or reads markup."""
+    tool, arguments = inert(notice.tool), inert(notice.arguments)
+    whole = notice.whole and len(tool) <= NAME_SHOWN and len(arguments) <= ARGUMENTS_SHOWN
+    lines = [
+        _invitation(notice.ticket, has_actions=has_actions, whole=whole),
+        f"tool: {_cut(tool, NAME_SHOWN)}",
+        f"arguments: {_cut(arguments, ARGUMENTS_SHOWN)}",
+    ]
+    body = "\n".join(lines)
+    actions = (*((ALLOW, "Allow") if whole else ()), DENY, "Deny") if has_actions else ()
+    return Card(_title(notice), _escaped(body) if has_markup else body, actions)
+
+
+def inert(text: str) -> str:
+    """A text on one line, in which nothing acts and nothing is out of sight."""
+    text = _BLANKS.sub(lambda found: f" ⟦{len(found[0])} blanks⟧ ", marked(text))
+    return _ODD_BLANK.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", text)
+
+
+# Blanks of any width, Braille's empty cell too; as many as no sentence needs.
+_BLANKS: Final = re.compile("[\\s\u2800]{5,}")
+# What could pass for a space, or end a line.
+_ODD_BLANK: Final = re.compile("[^\\S ]|\u2800")
+# A title is read as plain text by most services and as markup by some; these are neither.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@-]{1,64}")
+
+
+def _title(notice: Notice) -> str:
+    server, tool = (
+        text if _PLAIN.fullmatch(text) else other
+        for text, other in ((notice.server, "a server"), (notice.tool, "a tool"))
+    )
+    return f"{server} asks to use {tool} ({notice.ticket})"
+
+
+def _invitation(ticket: str, *, has_actions: bool, whole: bool) -> str:
+    """How to answer: here, or where more is shown."""
+    terminal = f"in a terminal: mcp-jail allow {ticket}, or mcp-jail deny {ticket}"
+    if not has_actions:
+        return f"Answer {terminal}"
+    if not whole:
+        return f"Too long to be allowed here. Read it whole and answer {terminal}"
+    return f"Answer here, or {terminal}"
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}… ({len(text) - limit:,} characters more)"
+
+
+def _escaped(text: str) -> str:
+    """A text of which a reader of markup shows every character."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

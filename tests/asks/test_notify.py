@@ -1,0 +1,46 @@
+"""The program itself: what it takes, and what it says where it cannot ask."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from desktop_bus import asking, notice
+from mcp_jail.asks.notice import BROKEN, LINE_LIMIT, PROGRAM, UNAVAILABLE, notice_line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"\n", b"[]\n", b"{}\n", b"\xff\n", b"x" * (LINE_LIMIT + 10) + b"\n"],
+    ids=lambda line: str(line[:10]),
+)
+def test_a_line_that_is_no_ask_is_refused_in_one_line(line: bytes) -> None:
+    with asking(line) as program:
+        out, err = program.communicate(timeout=30)
+    assert (out, program.returncode) == (b"", BROKEN)
+    assert err.startswith(b"mcp-jail: this is no ask: ")
+    assert err.count(b"\n") == 1
+
+
+def test_nothing_at_all_is_no_ask() -> None:
+    done = subprocess.run(
+        [sys.executable, *PROGRAM], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (BROKEN, b"")
+
+
+def test_what_is_missing_is_said_with_the_way_to_get_it() -> None:
+    code = (
+        "import runpy, sys; sys.modules['jeepney'] = None; "
+        "runpy.run_module('mcp_jail.asks.notify', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code],
+        input=notice_line(notice("/nowhere")),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (UNAVAILABLE, b"")
+    assert done.stderr == (b"mcp-jail: jeepney is not installed: pip install 'mcp-jail[desktop]'\n")
