@@ -17,11 +17,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from persons import controlled
+
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 # The home that pages are written for; the throw-away one takes its place.
 WRITTEN_HOME: Final = "/home/me"
+
+# Commands that take an answer only from a person at a terminal.
+AT_A_TERMINAL: Final = ("mcp-jail allow", "mcp-jail deny")
 
 # Seconds one command may take.
 PATIENCE: Final = 60
@@ -124,7 +129,15 @@ class Reader:
         path.chmod(0o600)
 
     def run(self, step: Step) -> str:
-        """Run a command as a shell would after the ones before; what it printed."""
+        """Run a command as a shell would after the ones before; what it printed.
+
+        An answer to an ask is typed into a terminal.
+        """
+        if step.command.startswith(AT_A_TERMINAL):
+            words = ["bash", "-c", self._here(step.command)]
+            with controlled(words, self.environ | {"TERM": "dumb"}, self.home) as screen:
+                self.code = screen.end()
+            return screen.shown.replace(str(self.home), WRITTEN_HOME)
         done = subprocess.run(
             ["bash", "-c", f"(exit {self.code})\n{self._here(step.command)}"],
             cwd=self.home,

@@ -1,6 +1,6 @@
 """Asks: calls that wait for a person, and the answers they get.
 
-Will hold the channels a person is asked through (desktop, dashboard, command line, the client's own
-elicitation), who may answer (never the jail, nor a process below the client), the grants that an
-answer leaves in memory, and the cap on floods. No answer is a denial. Nothing is built yet.
+The desktop's notifications (`notify` is a program of its own), the protocol of a run's control socket
+and the commands' end of it, and who may answer: never the jail, nor a process below a client. What
+waits and what an answer opens is decided in `core/asking`. No answer is a denial.
 """
