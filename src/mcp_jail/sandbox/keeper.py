@@ -2,7 +2,8 @@
 
 Guard and keeper speak over one SEQPACKET pair; descriptors travel by SCM_RIGHTS. The guard asks:
 `spawn NUL bwrap NUL argv...` with the child's descriptors 0, 1, 2, ... in order, and `forget NUL
-path`, a file to unlink at the end. The keeper answers `spawned NUL pid` with a pidfd, or
+path`, a file to unlink at the end, and `assist NUL module`, to run a program of ours outside the
+jail with three descriptors. The keeper answers `spawned NUL pid` with a pidfd, or
 `failed NUL text`, and says `ended NUL wait-status` when the jail is over.
 """
 
@@ -15,17 +16,21 @@ import socket
 from typing import Final
 
 from mcp_jail.core.spec import Value
-from mcp_jail.errors import JailBuildError
+from mcp_jail.errors import JailBuildError, JailError
 from mcp_jail.sandbox.keeping import MESSAGE_LIMIT, begin
 
 SPAWN_DEADLINE: Final = 10.0  # seconds for a fork
 
 
 class Spawned(Value, frozen=True):
-    """What the keeper started: bwrap's process id, and a pidfd that is the caller's to close."""
+    """What the keeper started: its process id, and a pidfd that is the caller's to close."""
 
     pid: int
     pidfd: int
+
+
+class AssistantError(JailError):
+    """A program of ours outside the jail that the keeper did not start; the jail goes on."""
 
 
 class Keeper:
@@ -34,6 +39,8 @@ class Keeper:
     def __init__(self, pid: int, channel: socket.socket) -> None:
         self.pid = pid
         self.channel = channel
+        self._status: int | None = None
+        self._is_deaf = False  # did not answer in time: its next answer would be to that
 
     def spawn(self, bwrap: str, argv: list[str], fds: list[int]) -> Spawned:
         """Start bwrap with these descriptors as its 0, 1, 2, ...; JailBuildError when it cannot."""
@@ -42,18 +49,40 @@ class Keeper:
             raise JailBuildError(
                 f"the server's command line has {len(request)} bytes, at most {MESSAGE_LIMIT} fit"
             )
-        self.channel.settimeout(SPAWN_DEADLINE)
         try:
-            socket.send_fds(self.channel, [request], fds)
-            answer, given, _, _ = socket.recv_fds(self.channel, MESSAGE_LIMIT, 1)
+            return self._start(request, fds)
         except OSError as error:
             raise JailBuildError(f"the keeper does not answer: {error}") from error
+        except _RefusedError as error:
+            raise JailBuildError(f"bwrap could not be started: {error}") from error
+
+    def assist(self, module: str, *, stdin: int, stdout: int) -> Spawned:
+        """Start a program of ours outside the jail, in the keeper's care; AssistantError.
+
+        `module` is one of `keeping.ASSISTANTS`. Its error stream is ours. It is killed at the end
+        of the run at the latest; its pidfd becomes readable when it has ended.
+        """
+        try:
+            return self._start(_message("assist", module), [stdin, stdout, 2])
+        except (OSError, _RefusedError) as error:
+            raise AssistantError(f"'{module}' could not be started: {error}") from error
+
+    def _start(self, request: bytes, fds: list[int]) -> Spawned:
+        """What the keeper starts when it is asked; OSError, _RefusedError."""
+        if self._is_deaf:
+            raise _RefusedError("the keeper does not answer")
+        self.channel.settimeout(SPAWN_DEADLINE)
+        self._is_deaf = True
+        socket.send_fds(self.channel, [request], fds)
+        answer, given, _, _ = socket.recv_fds(self.channel, MESSAGE_LIMIT, 1)
+        self._is_deaf = False
         kind, _, text = answer.partition(b"\0")
-        if kind != b"spawned" or not given:
-            raise JailBuildError(
-                f"bwrap could not be started: {os.fsdecode(text) or 'keeper gone'}"
-            )
-        return Spawned(pid=int(text), pidfd=given[0])
+        if kind == b"spawned" and given:
+            return Spawned(pid=int(text), pidfd=given[0])
+        if kind == b"ended":
+            self._status = int(text)
+            raise _RefusedError("the jail is over")
+        raise _RefusedError(os.fsdecode(text) or "keeper gone")
 
     def forget(self, path: str) -> None:
         """Have a file unlinked when the jail is over, however the guard ends; now if it is."""
@@ -68,14 +97,17 @@ class Keeper:
 
         A keeper that was killed takes the jail with it; that reads as death by SIGKILL.
         """
+        if self._status is not None:
+            return self._status
         self.channel.settimeout(max(timeout, 0.000001))
         try:
-            answer = self.channel.recv(MESSAGE_LIMIT)
+            kind, _, text = self.channel.recv(MESSAGE_LIMIT).partition(b"\0")
+            if self._is_deaf and kind in {b"spawned", b"failed"}:
+                kind, _, text = self.channel.recv(MESSAGE_LIMIT).partition(b"\0")
         except (TimeoutError, BlockingIOError):
             return None
         except OSError:
             return signal.SIGKILL
-        kind, _, text = answer.partition(b"\0")
         return int(text) if kind == b"ended" else signal.SIGKILL
 
     def close(self) -> None:
@@ -90,6 +122,10 @@ class Keeper:
 def start() -> Keeper:
     """Fork a keeper. The guard must be single-threaded, as it is before its loop starts."""
     return Keeper(*begin())
+
+
+class _RefusedError(Exception):
+    """The keeper's own words for what it did not start."""
 
 
 def _message(*parts: str) -> bytes:

@@ -8,6 +8,9 @@ ever. As a child subreaper it inherits what a killed bwrap leaves behind half-st
 gets away in the moments before bwrap has armed its own parent-death signals. And when the guard is
 killed, the keeper is the one that still knows what to end and which files to take away.
 
+It also starts the few programs of ours that do what a guard does not (`ASSISTANTS`): it knows them
+by name, builds their command and environment itself, and ends them with the run.
+
 What is loaded when it is forked is its memory for as long as the jail lives: what one of the two
 writes to is no longer shared, and counting references writes nearly everywhere. So this module
 needs nothing but quick parts of the standard library, and `typing` is not one of them.
@@ -30,6 +33,13 @@ MESSAGE_LIMIT: Final = 128 * 1024  # bytes; below the smallest default socket bu
 DESCRIPTORS_LIMIT: Final = 64  # SCM_RIGHTS carries 253
 END_DEADLINE: Final = 5.0  # seconds for killed processes to be gone; they only need to be reaped
 
+# Programs of ours outside the jail. One that gets at secrets, and runs commands for that, is not
+# to be had once a server may have got at the guard.
+ASSISTANTS: Final = [b"mcp_jail.asks.notify"]
+ASSISTANTS_BEFORE_THE_JAIL: Final = [b"mcp_jail.store.secrets"]
+ASSISTANTS_LIMIT: Final = 16  # at one time; a guard needs two or three
+
+_PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
@@ -91,6 +101,7 @@ class _Watch:
         self.channel = channel
         self.guard = guard
         self.child: tuple[int, int] | None = None  # its number, and a pidfd
+        self.assistants: dict[int, int] = {}  # pidfds by number
         self.leftovers: list[bytes] = []
 
     def run(self) -> None:
@@ -102,6 +113,8 @@ class _Watch:
             ready = {fd for fd, _ in poll.poll()}
             if self.guard in ready:
                 break
+            if ready.intersection(self.assistants.values()):
+                self.bury(poll)
             if self.channel.fileno() in ready:
                 over = not self.serve(poll)
             elif self.child is not None and self.child[1] in ready:
@@ -115,22 +128,57 @@ class _Watch:
         if kind == b"forget":
             self.leftovers.append(rest)
         elif kind == b"spawn":
-            self.spawn(rest.split(b"\0"), list(fds), poll)
+            self.spawn(rest.split(b"\0"), fds, poll)
+        elif kind == b"assist":
+            self.assist(rest, fds, poll)
+        for fd in fds:
+            os.close(fd)
         return bool(request)
 
     def spawn(self, words: list[bytes], fds: list[int], poll: select.poll) -> None:
         if self.child is not None:
-            self.channel.send(b"failed\0a keeper has one jail")
+            self.answer(b"failed\0a keeper has one jail")
             return
         pid = os.fork()
         if pid == 0:
-            _become(words[0], words[1:], fds)
-        for fd in fds:
-            os.close(fd)
+            _become(words[0], words[1:], {}, fds)
+        self.child = pid, self.started(pid, poll)
+
+    def assist(self, module: bytes, fds: list[int], poll: select.poll) -> None:
+        known = ASSISTANTS + (ASSISTANTS_BEFORE_THE_JAIL if self.child is None else [])
+        if module not in known:
+            self.answer(b"failed\0the keeper does not start it" + (b" now" if self.child else b""))
+        elif len(self.assistants) >= ASSISTANTS_LIMIT:
+            self.answer(b"failed\0%d programs run already" % ASSISTANTS_LIMIT)
+        else:
+            ours = os.getpid()
+            pid = os.fork()
+            if pid == 0:
+                _assist(module, fds, ours)
+            self.assistants[pid] = self.started(pid, poll)
+
+    def started(self, pid: int, poll: select.poll) -> int:
+        """Watch over a child and tell the guard of it; a pidfd."""
         pidfd = os.pidfd_open(pid)
-        self.child = pid, pidfd
         poll.register(pidfd, select.POLLIN)
-        socket.send_fds(self.channel, [b"spawned\0%d" % pid], [pidfd])
+        self.answer(b"spawned\0%d" % pid, pidfd)
+        return pidfd
+
+    def answer(self, text: bytes, *fds: int) -> None:
+        with contextlib.suppress(OSError):  # where the guard is gone, which is seen next
+            socket.send_fds(self.channel, [text], fds)
+
+    def bury(self, poll: select.poll) -> None:
+        """Reap the assistants that have ended, and what they had left to us."""
+        with contextlib.suppress(ChildProcessError):
+            while gone := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                if self.child is not None and gone.si_pid == self.child[0]:
+                    return  # its status is told at the end, which is now
+                os.waitpid(gone.si_pid, 0)
+                pidfd = self.assistants.pop(gone.si_pid, -1)
+                if pidfd >= 0:
+                    poll.unregister(pidfd)
+                    os.close(pidfd)
 
     def end(self) -> None:
         """Kill what is left, tell how it ended, take the run's files away."""
@@ -185,15 +233,29 @@ def _kill_children() -> None:
             continue
 
 
-def _become(path: bytes, argv: list[bytes], fds: list[int]) -> NoReturn:
-    """In the forked child: put the descriptors in their places, close the rest, be bwrap."""
+def _assist(module: bytes, fds: list[int], keeper: int) -> NoReturn:
+    """In the forked child: be a program of ours that dies with the keeper."""
+    try:
+        # Here and not above, so that the keeper itself never loads it.
+        from mcp_jail.sandbox.assistants import command, environment  # noqa: PLC0415
+
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == keeper:
+            path, *argv = command(module)
+            _become(path, argv, environment(os.environ), fds)
+    finally:
+        os._exit(127)
+
+
+def _become(path: bytes, argv: list[bytes], env: dict[str, str], fds: list[int]) -> NoReturn:
+    """In the forked child: put the descriptors in their places, close the rest, be a program."""
     try:
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)  # an ignored signal would stay so past exec
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         _no_core_files()
         _arrange(fds)
-        os.execve(path, argv, {})  # noqa: S606  # never a shell
+        os.execve(path, argv, env)  # noqa: S606  # never a shell
     except OSError as error:
         os.write(2, f"{os.fsdecode(path)}: {error.strerror}\n".encode())
     finally:
