@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -90,9 +91,11 @@ class Play:
         opened: bool = True,
         client: str = "c",
         phrase: str = "",
+        tickets: Iterator[str] | None = None,
         **keys: Any,
     ) -> None:
-        numbers, tickets = itertools.count(1), itertools.count(1)
+        numbers = itertools.count(1)
+        tickets = tickets or (f"TICK{number:02d}" for number in itertools.count(1))
         policy = msgspec.convert({"name": "x", **OPEN, "lock": UNLOCKED, **keys}, Policy)
         self.catalogue = Catalogue("x", policy.lock, approved, proposal)
         self.era, self.offers, self.client = era, offers, client
@@ -100,7 +103,7 @@ class Play:
             compile_rules(policy, {}, home="/home/me", cwd=None),
             Imagined({}),
             fresh_id=lambda: f"ours-{next(numbers)}",
-            fresh_ticket=lambda: f"TICK{next(tickets):02d}",
+            fresh_ticket=lambda: next(tickets),
             describe=lambda arguments: (Raw(msgspec.json.encode(arguments)), "digest"),
             roots=("/home/me/a b",),
             catalogue=self.catalogue,

@@ -119,6 +119,16 @@ def fault_of(peer: Peer, clients: frozenset[Mark]) -> str | None:
     return "a process that has ended" if _has_ended(peer) else fault
 
 
+def fault_of_service(pid: int, clients: frozenset[Mark]) -> str | None:
+    """Why a notification service is not believed: it is a client's or an agent's own."""
+    found = process(pid)
+    if found is None:
+        return "a notification service that has ended"
+    if any(each.mark in clients for each in (found, *ancestors(pid))):
+        return "a notification service that an MCP client started"
+    return _fault_of_variables(environ_names(pid))
+
+
 def _fault(
     found: Process | None,
     inside: tuple[int, ...] | None,

@@ -68,6 +68,7 @@ from mcp_jail.core.events import (
 )
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.lock import KIND_OF_LIST
+from mcp_jail.core.policy import Policy
 from mcp_jail.core.serverside import ServerSide
 from mcp_jail.core.state import Describe, State
 from mcp_jail.core.tally import Tally
@@ -113,6 +114,11 @@ class Session:
     def tally(self) -> Tally:
         """What was counted so far."""
         return self._state.tally
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that holds now."""
+        return self._state.book.policy
 
     @property
     def asks(self) -> Asks:

@@ -28,10 +28,9 @@ from mcp_jail.proxy.gating import Reports, network_detail, verify
 from mcp_jail.proxy.locking import LockKeeping, new_catalogue, read_locked
 from mcp_jail.proxy.loop import Loop
 from mcp_jail.proxy.patterns import fullmatch
-from mcp_jail.proxy.persons import Watching, open_control
+from mcp_jail.proxy.persons import watch
 from mcp_jail.proxy.prepare import Prepared
 from mcp_jail.proxy.recorder import Recorder
-from mcp_jail.proxy.reloading import PolicyKeeping
 from mcp_jail.proxy.server import JailedServer
 from mcp_jail.proxy.stderr import ErrorStream
 from mcp_jail.sandbox.keeper import Keeper
@@ -90,7 +89,8 @@ def guard(
         recorder.append([start_entry(prepared, network=network, blot=redactor.text)])
         server = JailedServer(jail, reports)
         clock = time.monotonic
-        persons = _persons(prepared, run, session, server, LockKeeping(locked, clock, errors.tell))
+        lock = LockKeeping(locked, clock, errors.tell)
+        persons = watch(prepared, run, session, server, jail.keeper, redactor, lock)
         loop = Loop(session, server, recorder, errors, persons, client=client, clock=clock)
         try:
             jail.go()
@@ -126,33 +126,6 @@ def _register(prepared: Prepared, run: str, keeper: Keeper) -> None:
             clients=tuple((mark.pid, mark.started) for mark in clients_of(os.getpid())),
         ),
     )
-
-
-def _persons(
-    prepared: Prepared, run: str, session: Session, server: JailedServer, lock: LockKeeping
-) -> Watching:
-    """What persons do while the server runs; its control socket listens from here on."""
-    policy = prepared.policy
-    status = {
-        "run": run,
-        "name": policy.name,
-        "pid": os.getpid(),
-        "since": _now_ms(),
-        "sandbox": "bubblewrap",
-        "network": policy.network.mode.value,
-        "tools_default": policy.tools.default.value,
-    }
-
-    def now() -> dict[str, Any]:
-        tally = session.tally
-        counts = {"calls": tally.calls, "denials": tally.denials}
-        # The mounts were compared before the server was let go; the rest is seen as it speaks.
-        proof = "mounts" if server.confined is None else "held"
-        return status | counts | {"asks": len(session.asks.open), "proof": proof}
-
-    places = prepared.judged.on_disk
-    control = open_control(places, run, policy.name, session.asks, status=now, clock=time.monotonic)
-    return Watching(lock, PolicyKeeping(prepared.judged, time.monotonic), control)
 
 
 def _session(prepared: Prepared, redactor: Redactor, key: bytes, catalogue: Catalogue) -> Session:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from mcp_jail.asks.processes import Mark
-from mcp_jail.asks.who import Peer, clients_of, fault_of
-from mcp_jail.core.asks import Asks
+from mcp_jail.asks.who import clients_of, fault_of, fault_of_service
 from mcp_jail.core.events import (
     AskOver,
     AskPerson,
@@ -17,9 +18,16 @@ from mcp_jail.core.events import (
     LockChanged,
     TrustFirst,
 )
+from mcp_jail.core.policy import Channel
+from mcp_jail.core.redact import Redactor
+from mcp_jail.core.session import Session
 from mcp_jail.proxy.control import Control
 from mcp_jail.proxy.locking import LockKeeping
+from mcp_jail.proxy.on_desktop import OnDesktop, has_desktop, shown_by
+from mcp_jail.proxy.prepare import Prepared
 from mcp_jail.proxy.reloading import PolicyKeeping
+from mcp_jail.proxy.server import JailedServer
+from mcp_jail.sandbox.keeper import Keeper
 from mcp_jail.store import runs
 from mcp_jail.store.places import Places
 
@@ -27,10 +35,17 @@ from mcp_jail.store.places import Places
 class Watching:
     """The lock file, the policy file and the control socket of one run."""
 
-    def __init__(self, lock: LockKeeping, policy: PolicyKeeping, control: Control) -> None:
+    def __init__(
+        self,
+        lock: LockKeeping,
+        policy: PolicyKeeping,
+        control: Control,
+        desktop: OnDesktop | None = None,
+    ) -> None:
         self._lock = lock
         self._policy = policy
         self._control = control
+        self._desktop = desktop
 
     @property
     def is_waiting(self) -> bool:
@@ -39,8 +54,8 @@ class Watching:
 
     @property
     def is_busy(self) -> bool:
-        """Whether somebody is connected."""
-        return self._control.is_busy
+        """Whether somebody is connected, or shown something."""
+        return self._control.is_busy or (self._desktop is not None and self._desktop.is_busy)
 
     def keep(self, effect: AwaitReview | TrustFirst) -> LockChanged | None:
         """Write down what was seen."""
@@ -58,35 +73,86 @@ class Watching:
     def show(self, effect: AskPerson | AskOver) -> None:
         """Show an ask, or take it away."""
         self._control.show(effect)
+        if self._desktop is not None:
+            self._desktop.show(effect)
 
     def wanted(self) -> dict[int, int]:
-        """The descriptors of the control socket."""
-        return self._control.wanted()
+        """The descriptors of the control socket and of what is shown."""
+        shown = {} if self._desktop is None else self._desktop.wanted()
+        return self._control.wanted() | shown
 
     def serve(self, ready: dict[int, int]) -> Iterator[FromPerson]:
-        """Hear who is connected."""
-        return self._control.serve(ready)
+        """Hear who is connected, and what was answered on the desktop."""
+        yield from self._control.serve(ready)
+        if self._desktop is not None:
+            yield from self._desktop.serve(ready)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Listen no more, and take away what is shown."""
         self._control.close()
+        if self._desktop is not None:
+            self._desktop.close()
 
 
-def open_control(
-    places: Places,
+def watch(
+    prepared: Prepared,
     run: str,
-    server: str,
-    asks: Asks,
-    *,
-    status: Callable[[], dict[str, Any]],
-    clock: Callable[[], float],
-) -> Control:
-    """The control socket of a run, for a person of this user; JailError."""
+    session: Session,
+    server: JailedServer,
+    keeper: Keeper,
+    redactor: Redactor,
+    lock: LockKeeping,
+) -> Watching:
+    """What persons do while a server runs; its control socket listens from here on, JailError."""
+    places, name = prepared.judged.on_disk, prepared.policy.name
+    control = Control(
+        places.socket(run),
+        name,
+        session.asks,
+        status=_status(prepared, run, session, server),
+        fault_of=lambda peer: fault_of(peer, _all_clients(places)),
+        clock=time.monotonic,
+    )
+    desktop = None
+    if has_desktop():
+        desktop = OnDesktop(
+            keeper,
+            name,
+            shown_by(redactor.arguments),
+            seconds=lambda: session.asks.remember,
+            is_wanted=lambda: Channel.DESKTOP in session.policy.ask.channels,
+            fault_of=lambda pid: fault_of_service(pid, _all_clients(places)),
+        )
+    return Watching(lock, PolicyKeeping(prepared.judged, time.monotonic), control, desktop)
 
-    def fault(peer: Peer) -> str | None:
-        return fault_of(peer, _all_clients(places))
 
-    return Control(places.socket(run), server, asks, status=status, fault_of=fault, clock=clock)
+def _status(
+    prepared: Prepared, run: str, session: Session, server: JailedServer
+) -> Callable[[], dict[str, Any]]:
+    """What `ps` is told."""
+    policy = prepared.policy
+    known = {
+        "run": run,
+        "name": policy.name,
+        "pid": os.getpid(),
+        "since": time.time_ns() // 1_000_000,
+        "sandbox": "bubblewrap",
+        "network": policy.network.mode.value,
+    }
+
+    def now() -> dict[str, Any]:
+        tally = session.tally
+        # The mounts were compared before the server was let go; the rest is seen as it speaks.
+        counted = {
+            "tools_default": session.policy.tools.default.value,
+            "proof": "mounts" if server.confined is None else "held",
+            "asks": len(session.asks.open),
+            "calls": tally.calls,
+            "denials": tally.denials,
+        }
+        return known | counted
+
+    return now
 
 
 def _all_clients(places: Places) -> frozenset[Mark]:
