@@ -83,14 +83,15 @@ def guard(
             recorder.append(refused_start(prepared, error.message, redactor.text))
             raise
         session = _session(prepared, redactor, key, catalogue)
-        _register(prepared, run, jail.keeper)
         reports = None if gate is None else Reports(gate.reports)
         network = network_detail(prepared, verify(gate, jail))
         recorder.append([start_entry(prepared, network=network, blot=redactor.text)])
         server = JailedServer(jail, reports)
         clock = time.monotonic
         lock = LockKeeping(locked, clock, errors.tell)
+        _forget_at_the_end(prepared, run, jail.keeper)
         persons = watch(prepared, run, session, server, jail.keeper, redactor, lock)
+        _register(prepared, run)  # once its socket listens: who finds a run may speak with it
         loop = Loop(session, server, recorder, errors, persons, client=client, clock=clock)
         try:
             jail.go()
@@ -110,13 +111,17 @@ def guard(
     return _ended([*(event.entry for event in left), entry], recorder, errors, ending)
 
 
-def _register(prepared: Prepared, run: str, keeper: Keeper) -> None:
-    """Note the run among those that are running; the keeper takes the note away at the end."""
+def _forget_at_the_end(prepared: Prepared, run: str, keeper: Keeper) -> None:
+    """Have the keeper take away what a run leaves among those that are running."""
     on_disk = prepared.judged.on_disk
     keeper.forget(on_disk.run(run))
     keeper.forget(on_disk.socket(run))
+
+
+def _register(prepared: Prepared, run: str) -> None:
+    """Note the run among those that are running."""
     runs.register(
-        on_disk,
+        prepared.judged.on_disk,
         runs.this_run(
             run=run,
             name=prepared.policy.name,

@@ -29,6 +29,7 @@ from mcp_jail.proxy.reloading import PolicyKeeping
 from mcp_jail.proxy.server import JailedServer
 from mcp_jail.sandbox.keeper import Keeper
 from mcp_jail.store import runs
+from mcp_jail.store.files import make_private_folder
 from mcp_jail.store.places import Places
 
 
@@ -105,6 +106,7 @@ def watch(
 ) -> Watching:
     """What persons do while a server runs; its control socket listens from here on, JailError."""
     places, name = prepared.judged.on_disk, prepared.policy.name
+    make_private_folder(places.runtime)
     control = Control(
         places.socket(run),
         name,
