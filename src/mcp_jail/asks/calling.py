@@ -46,7 +46,8 @@ def call_all(places: Places, op: str) -> tuple[list[Said], list[str]]:
         try:
             said.append(Said(run, call(places, run, op)))
         except NotAnsweredError as error:
-            silent.append(error.message)
+            if run in running(places):  # else it has ended meanwhile
+                silent.append(error.message)
     return said, silent
 
 
