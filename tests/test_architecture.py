@@ -61,6 +61,7 @@ TESTED_THROUGH: Final = {
     "config/spans.py": "laws/test_rule_edit_laws.py",
     "config/splices.py": "config/test_rule_edit.py",
     "config/yaml_text.py": "config/test_rule_edit.py",
+    "config/starter_text.py": "config/test_starter_policy.py",
     "core/clientside.py": "core/test_session.py",
     "core/decision.py": "core/test_decide.py",
     "core/forwarding.py": "core/test_calls.py",

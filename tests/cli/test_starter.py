@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_jail.cli.starter import starter_policy
+from mcp_jail.cli.starter import first_policy
 from mcp_jail.config import load
 from mcp_jail.core.policy import Filesystem, NetworkMode, Policy, Verdict
 from mcp_jail.errors import JailError
@@ -16,7 +16,7 @@ from pins import lock_of, tool
 
 
 def policy_of(*tools: dict[str, Any], command: tuple[str, ...] = ("server",)) -> Policy:
-    return load(starter_policy("fs", command, lock_of(*tools)), "fs.yaml").policy
+    return load(first_policy("fs", command, lock_of(*tools)), "fs.yaml").policy
 
 
 def test_what_only_reads_is_asked_for_and_what_may_destroy_is_denied() -> None:
@@ -48,7 +48,7 @@ def test_nothing_is_shared_and_the_command_is_the_one_that_was_tried() -> None:
 
 
 def test_it_begins_with_the_line_that_editors_read() -> None:
-    text = starter_policy("fs", ("server",), lock_of(tool("echo")))
+    text = first_policy("fs", ("server",), lock_of(tool("echo")))
     assert text.startswith("# yaml-language-server: $schema=./policy.schema.json\n")
 
 

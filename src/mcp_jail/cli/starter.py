@@ -6,62 +6,38 @@ a tool and never open one.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+import os
 from typing import Any, Final
 
 from mcp_jail.cli.inert_text import inert
-from mcp_jail.config import load
+from mcp_jail.config.starter_policy import ServerEntry, ToolLine, starter_policy
 from mcp_jail.core.lock import ItemKind, Lock, kind_of
 from mcp_jail.core.policy import Verdict
-from mcp_jail.errors import JailError, PolicyError
+from mcp_jail.sandbox.offers import offers
+from mcp_jail.store.places import home_folder
 
 # Characters of a tool's own description that stand beside its rule.
 SAID: Final = 60
 
-HEAD: Final = """\
-# yaml-language-server: $schema=./policy.schema.json
-# (mcp-jail schema > policy.schema.json, beside this file, lets an editor complete and check it)
-#
-# A first policy, made by `mcp-jail try`. It shares nothing and allows no call. Open what you need.
-name: {name}
-server:
-  command: {command}
-# Directories the server may see, such as ~/projects.
-filesystem:
-  read_only: []
-  read_write: []
-# A rule is allow, ask or deny. What stands behind # are the server's own words about itself.
-tools:
-  default: ask
-"""
 
-
-def starter_policy(name: str, command: tuple[str, ...], seen: Lock) -> str:
+def first_policy(name: str, command: tuple[str, ...], seen: Lock) -> str:
     """The text of a policy; JailError where the server's names cannot be written as rules."""
     tools = {
-        key.partition("/")[2]: pins[-1].value
+        key.partition("/")[2]: _line(pins[-1].value)
         for key, pins in sorted(seen.items.items())
         if kind_of(key) is ItemKind.TOOL
     }
-    text = HEAD.format(name=name, command=_yaml(list(command)))
-    plain = {tool: each for tool, each in tools.items() if not {"*", "?"} & {*tool}}
-    if plain:
-        text += "  rules:\n" + "".join(f"    {line}\n" for line in _rules(plain))
-    odd = len(tools) - len(plain)
-    if odd:
-        text += f"# {odd} more with * or ? in their names, which a rule reads as any name\n"
-    _check(text, {tool: _verdict(each) for tool, each in plain.items()})
-    return text
+    entry = ServerEntry(name, command)
+    return starter_policy(
+        entry, home=home_folder(os.environ), offers=offers(command, cwd=os.getcwd()), tools=tools
+    )
 
 
-def _rules(tools: dict[str, Any]) -> Iterator[str]:
-    for tool, value in tools.items():
-        said = " ".join(inert(str(value.get("description", ""))).split())
-        cut = said[:SAID] + ("…" if len(said) > SAID else "")
-        line = f"{_yaml(tool)}: {_verdict(value).value}"
-        note = _hint(value) + (f"; {cut}" if cut and cut.isprintable() else "")
-        yield f"{line:<28}  # {note}"
+def _line(tool: dict[str, Any]) -> ToolLine:
+    said = " ".join(inert(str(tool.get("description", ""))).split())
+    cut = said[:SAID] + ("…" if len(said) > SAID else "")
+    note = _hint(tool) + (f"; {cut}" if cut and cut.isprintable() else "")
+    return ToolLine(_verdict(tool), note)
 
 
 def _verdict(tool: dict[str, Any]) -> Verdict:
@@ -79,18 +55,3 @@ def _hint(tool: dict[str, Any]) -> str:
     if hints.get("destructiveHint") is True:
         return _DESTROYS
     return _READS if hints.get("readOnlyHint") is True else _SILENT
-
-
-def _yaml(value: Any) -> str:
-    """A value as YAML: JSON is a part of it."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _check(text: str, rules: dict[str, Verdict]) -> None:
-    """Read the policy as a run would: a name may not have become another rule."""
-    try:
-        loaded = load(text, "the first policy").policy
-    except PolicyError as error:
-        raise JailError(f"a policy cannot be written for this server: {error.message}") from None
-    if loaded.tools.rules != rules:
-        raise JailError("a policy cannot be written for this server: its tools have odd names")

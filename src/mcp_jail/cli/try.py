@@ -17,7 +17,7 @@ from mcp_jail.cli.inert_text import named
 from mcp_jail.cli.out import bullet, counted, folded, heading, rows
 from mcp_jail.cli.review_page import print_cuts, print_items, print_lines
 from mcp_jail.cli.show import divided, mount_row
-from mcp_jail.cli.starter import starter_policy
+from mcp_jail.cli.starter import first_policy
 from mcp_jail.core.lock import drift
 from mcp_jail.errors import ExitCode, UsageError
 from mcp_jail.proxy.live import Look, LookError, look
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.starter is not None:
         if not seen.is_open:
             raise LookError("the server does not answer", said=seen.said[-SAID:])
-        sys.stdout.write(starter_policy(arguments.starter, arguments.command, seen.seen))
+        sys.stdout.write(first_policy(arguments.starter, arguments.command, seen.seen))
     else:
         _for_people(prepared, seen, left, full=arguments.full)
     return ExitCode.OK if seen.is_open and not seen.broken else ExitCode.NEGATIVE

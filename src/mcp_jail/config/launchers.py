@@ -40,7 +40,7 @@ class Launcher(NamedTuple):
 
 def look_up_at_start(command: tuple[str, ...]) -> Launcher | None:
     """What to say of a command that needs the network at each start; None for any other."""
-    words = _without_env(command)
+    words = without_env(command)
     if not words or OFFLINE.intersection(words):
         return None
     program, *rest = words
@@ -49,6 +49,16 @@ def look_up_at_start(command: tuple[str, ...]) -> Launcher | None:
         if plain[: len(name)] == name:
             return _said(" ".join(name), install)
     return None
+
+
+def without_env(command: tuple[str, ...]) -> tuple[str, ...]:
+    """A command without `env`, its options and the variables it sets."""
+    words = list(command)
+    while words and words[0].rpartition("/")[2] == "env":
+        del words[0]
+        while words and (words[0].startswith("-") or "=" in words[0]):
+            del words[0]
+    return tuple(words)
 
 
 def _said(name: str, install: str) -> Launcher:
@@ -61,13 +71,3 @@ def _said(name: str, install: str) -> Launcher:
         f"'{name}' looks the package up at each start, and there is no network in the jail",
         f"install it once: {install}; then name the program it brings",
     )
-
-
-def _without_env(command: tuple[str, ...]) -> tuple[str, ...]:
-    """A command without `env`, its options and the variables it sets."""
-    words = list(command)
-    while words and words[0].rpartition("/")[2] == "env":
-        del words[0]
-        while words and (words[0].startswith("-") or "=" in words[0]):
-            del words[0]
-    return tuple(words)
