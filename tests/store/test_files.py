@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import threading
 from pathlib import Path
 
 import pytest
 
+from killing import killed_at_each_step
 from mcp_jail.store.files import (
     FileError,
     create_private,
@@ -220,3 +222,18 @@ def test_a_file_in_a_folders_place_is_told(folder: Path) -> None:
     (folder / "file").write_text("x")
     with pytest.raises(FileError, match="cannot be made"):
         make_private_folder(str(folder / "file" / "below"))
+
+
+def test_a_kill_while_a_file_is_made_leaves_it_whole_or_not_there(folder: Path) -> None:
+    path = folder / "deep" / "file"
+    found: set[bytes | None] = set()
+
+    def fresh() -> None:
+        shutil.rmtree(path.parent, ignore_errors=True)
+        path.parent.mkdir(mode=0o700)
+
+    def check() -> None:
+        found.add(read_private(str(path)) if path.exists() else None)
+
+    killed_at_each_step(fresh, lambda: create_private(str(path), b"all of it"), check)
+    assert found == {None, b"all of it"}

@@ -149,6 +149,9 @@ def create_private(path: str, content: bytes, *, durable: bool = True) -> bool:
 
     What means nothing after a power cut need not be durable; that saves two waits for the disk.
     """
+    made = _link_nameless(path, content, durable=durable)
+    if made is not None:
+        return made
     draft = _write_draft(path, content, FILE_MODE, durable=durable)
     try:
         os.link(draft, path, follow_symlinks=False)
@@ -162,6 +165,42 @@ def create_private(path: str, content: bytes, *, durable: bool = True) -> bool:
     if durable:
         _sync_folder(os.path.dirname(draft))
     return True
+
+
+def _link_nameless(path: str, content: bytes, *, durable: bool) -> bool | None:
+    """Give a file that has no name yet its only one; None where the system has no such files.
+
+    A draft that is linked has two names for a moment. Killed in it, we would leave a file that we
+    refuse ourselves.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    try:
+        descriptor = os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, FILE_MODE)
+    except (AttributeError, OSError):  # macOS, some file systems; the other way tells what is wrong
+        return None
+    try:
+        _write_all(descriptor, content)
+        if durable:
+            os.fsync(descriptor)
+        _link(descriptor, folder, name)
+    except FileExistsError:
+        return False
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    if durable:
+        _sync_folder(folder)
+    return True
+
+
+def _link(descriptor: int, folder: str, name: str) -> None:
+    """Name an open file. Python follows the link in /proc only where a directory is given."""
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=place, follow_symlinks=True)
+    finally:
+        os.close(place)
 
 
 def unusable(path: str, what: str, error: OSError) -> FileError:
