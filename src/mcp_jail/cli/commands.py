@@ -30,6 +30,8 @@ COMMANDS = {
     "diff": "what a server says now against what you approved, word by word",
     "approve": "let a client see what you have read",
     "try": "look at an unknown server in the tightest jail, without a client",
+    "wrap": "put mcp-jail before the servers of your clients",
+    "unwrap": "take it out again, to the byte",
     "trust": "let a policy file outside your own directory be used, as it is now",
     "schema": "the JSON Schema of the policy file, for editors",
     "doctor": "whether this machine can build jails, and how to mend it",

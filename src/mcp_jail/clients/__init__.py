@@ -1,6 +1,7 @@
-"""Clients: finding the configuration files of MCP clients and wrapping the servers in them.
+"""Clients: their configuration files, and the servers in them wrapped and unwrapped.
 
-Will hold the catalogue of clients as data, the span editors for JSON, JSONC, TOML and YAML that
-leave every other byte as it was, and wrap and unwrap of a server entry, verified by parsing the
-result again before it is written. Nothing is built yet.
+`catalogue` and the rows say where each client's file lies and how it is written. `json_spans`,
+`toml_spans` and `yaml_spans` read one into a tree of places, `servers` finds the entries, `wrapping`
+and `splices` make a change of few spans, `reading` holds that it means nothing else. `planning` and
+`unplanning` decide about a whole file, `applying` and `replacing` write it. Nothing here prints.
 """

@@ -1,0 +1,95 @@
+"""Which files of clients a command line means, and the program that their entries are to start."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+
+from mcp_jail.clients.catalogue import Scope
+from mcp_jail.clients.our_entries import PROGRAM
+from mcp_jail.clients.planning import Circumstances, FilePlan, Group, whole
+from mcp_jail.clients.targets import ROWS, Ground, Target, existing, named, rows_of
+from mcp_jail.errors import UsageError
+from mcp_jail.store.places import find_places, home_folder
+
+
+def add_file_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
+    """Add what names files, and how to go about it."""
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a client's configuration")
+    parser.add_argument(
+        "--client",
+        metavar="ID",
+        help="all files of a client, such as cursor; with FILE: whose format it has",
+    )
+    parser.add_argument("--all", action="store_true", help="all files of all known clients")
+    parser.add_argument(
+        "--server", action="append", default=[], metavar="NAME", help=f"{verb} only this server"
+    )
+    parser.add_argument(
+        "--project",
+        action="store_true",
+        help="also files of the project in this directory, which others may get",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show, and write nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--json", action="store_true", help="print the report for a program")
+
+
+def circumstances(arguments: argparse.Namespace) -> Circumstances:
+    """What a plan depends on beside the files."""
+    home = home_folder(os.environ)
+    ground = Ground(home, os.getcwd(), os.environ)
+    only = frozenset(arguments.server)
+    return Circumstances(find_places(), ground, own_program(home), only)
+
+
+def targets_of(
+    arguments: argparse.Namespace, ground: Ground
+) -> tuple[list[Target], list[FilePlan]]:
+    """The files that are meant, and those that are left because they belong to a project."""
+    if arguments.files:
+        if arguments.all:
+            raise UsageError("FILE and --all do not go together")
+        found = [named(ground, file, arguments.client) for file in arguments.files]
+        missing = [target.path for target in found if not os.path.isfile(target.path)]
+        if missing:
+            raise UsageError(f"there is no file '{missing[0]}'")
+        return found, []
+    if arguments.client is None and not arguments.all:
+        known = sorted({row.client for target in existing(ground, ROWS) for row in target.rows})
+        here = f"here are files of: {', '.join(known)}" if known else "no client's file is here"
+        raise UsageError("which files? name FILE, --client ID or --all", hint=here)
+    rows = ROWS if arguments.client is None else rows_of(arguments.client)
+    all_found = existing(ground, rows)
+    projects = [target for target in all_found if _is_project(target)]
+    if arguments.project:
+        return all_found, []
+    why = "it is a project's file, which others may get"
+    left = [whole(target, Group.SKIPPED, why, "--project takes it along") for target in projects]
+    return [target for target in all_found if target not in projects], left
+
+
+def own_program(home: str) -> str:
+    """The path of mcp-jail that stays when a new version is installed; absolute.
+
+    `~/.local/bin/mcp-jail` leads to the version in use; the path behind it names one version.
+    """
+    running = os.path.abspath(shutil.which(sys.argv[0]) or sys.argv[0])
+    if os.path.basename(running) != PROGRAM:
+        running = os.path.join(os.path.dirname(sys.executable), PROGRAM)
+    real = os.path.realpath(running)
+    for stable in (os.path.join(home, ".local/bin", PROGRAM), shutil.which(PROGRAM)):
+        if stable and os.path.realpath(stable) == real:
+            return os.path.abspath(stable)
+    if not os.access(running, os.X_OK):
+        raise UsageError(
+            f"the program '{running}' is not there, so no client could start it",
+            hint="install mcp-jail, and call it by its name",
+        )
+    return running
+
+
+def _is_project(target: Target) -> bool:
+    return all(row.scope is Scope.PROJECT for row in target.rows)

@@ -1,0 +1,83 @@
+"""`mcp-jail unwrap [FILE...|--client ID|--all]`: take mcp-jail out of your clients' files again.
+
+A file that is as `wrap` left it becomes what it was, to the byte. Where the client has written it
+anew since, each entry goes back by what it says. Policies, audits and locks stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from mcp_jail.cli.client_files import add_file_arguments, circumstances, targets_of
+from mcp_jail.cli.out import counted, heading
+from mcp_jail.cli.wrap import exit_code, refuse_unknown, refused
+from mcp_jail.cli.wrap_report import UNWRAP, agreed, as_json, notes_of, print_notes, print_plans
+from mcp_jail.clients.applying import apply_unwrap
+from mcp_jail.clients.planning import Circumstances, FilePlan, Group
+from mcp_jail.clients.running import running
+from mcp_jail.clients.unplanning import plan_unwrap
+from mcp_jail.errors import ExitCode, JailError
+from mcp_jail.store.wrapped import forget_all_wrapped
+
+EXAMPLE = """\
+  mcp-jail unwrap --all --dry-run
+  mcp-jail unwrap --client cursor"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the files and how to go about it."""
+    add_file_arguments(parser, "unwrap")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show, ask, write; 1 when something was refused or a person said no."""
+    given = circumstances(arguments)
+    targets, left = targets_of(arguments, given.ground)
+    plans = [*(plan_unwrap(given, target) for target in targets), *left]
+    refuse_unknown(given, plans)
+    running_now = running([row for plan in plans if plan.changes for row in plan.rows])
+    notes = notes_of(plans, running_now, given.ground.home)
+    may_write = any(plan.changes for plan in plans) and not arguments.dry_run
+    if not arguments.json:
+        print_plans(plans, UNWRAP, given.ground.home)
+        print_notes(notes)
+    if may_write and not arguments.yes and not agreed(plans, UNWRAP):
+        sys.stdout.write("nothing was written\n")
+        return ExitCode.NEGATIVE
+    written, failed = _carry_out(given, plans) if may_write else ([], [])
+    if arguments.all and not arguments.dry_run and not given.only:
+        forget_all_wrapped(given.places)
+    if arguments.json:
+        sys.stdout.write(as_json([*plans, *failed], notes, is_written=bool(written)))
+    else:
+        print_plans(failed, UNWRAP, given.ground.home)
+        _print_end(written)
+    return exit_code([*plans, *failed])
+
+
+def _carry_out(
+    given: Circumstances, plans: list[FilePlan]
+) -> tuple[list[FilePlan], list[FilePlan]]:
+    written, failed = [], []
+    for plan in plans:
+        if not plan.changes:
+            continue
+        try:
+            apply_unwrap(given.places, plan)
+        except JailError as error:
+            failed.append(refused(plan, error))
+        else:
+            written.append(plan)
+    return written, failed
+
+
+def _print_end(written: list[FilePlan]) -> None:
+    if not written:
+        heading("Nothing was written")
+        return
+    done = sum(outcome.group is Group.DONE for plan in written for outcome in plan.outcomes)
+    heading(
+        f"Unwrapped {counted(done, 'server', 'servers')} in "
+        f"{counted(len(written), 'file', 'files')}"
+    )

@@ -1,0 +1,146 @@
+"""A client's file with other content: whole or not at all, with its mode, owner and attributes.
+
+A link is written through, so that a dotfile manager's link stays one. Refused: a file that changed
+since it was read, that is another user's, read-only, or has a second name.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+
+from mcp_jail.store.files import FileError, create_private, open_plain, read_plain, unusable
+from mcp_jail.store.places import Places
+from mcp_jail.store.wrapped import backup_in_state, make_folder
+
+# Bytes of a client's file. `.claude.json` grows with its history; 5 MB are common, 50 were seen.
+MAX_CLIENT_FILE = 64 * 1024 * 1024
+
+BACKUP = ".mcp-jail.bak"
+
+
+def read_client_file(path: str) -> bytes:
+    """The bytes of a client's file; FileNotFoundError, FileError."""
+    return read_plain(path, limit=MAX_CLIENT_FILE)
+
+
+def why_not_replaceable(path: str) -> str:
+    """Why a file would not be written, in words; empty where it would."""
+    target = os.path.realpath(path)
+    try:
+        status = os.stat(target)
+    except OSError as error:
+        return error.strerror or str(error)
+    if status.st_uid != os.geteuid() and os.geteuid() != 0:
+        return f"it belongs to another user (uid {status.st_uid})"
+    if not status.st_mode & stat.S_IWUSR:
+        return "it is read-only"
+    if status.st_nlink > 1:
+        return "it has a second name (hard link), which would keep the old content"
+    if not os.access(os.path.dirname(target), os.W_OK):
+        return f"its directory '{os.path.dirname(target)}' is read-only"
+    return ""
+
+
+def keep_first(places: Places, path: str, content: bytes) -> str:
+    """Keep the first original beside the file, or in our state where that is a git work tree."""
+    target = os.path.realpath(path)
+    backup = backup_of(places, path)
+    if backup != target + BACKUP:
+        make_folder(places)
+    create_private(backup, content)
+    return backup
+
+
+def drop_kept(places: Places, path: str, content: bytes) -> None:
+    """Remove the kept original once the file is as it was."""
+    backup = backup_of(places, path)
+    with suppress(FileNotFoundError, FileError):
+        if read_plain(backup, limit=MAX_CLIENT_FILE) == content:
+            os.unlink(backup)
+
+
+def backup_of(places: Places, path: str) -> str:
+    """Where the first original of a file is kept."""
+    target = os.path.realpath(path)
+    return backup_in_state(places, target) if in_git(target) else target + BACKUP
+
+
+def in_git(path: str) -> bool:
+    """Whether a file lies in a git work tree, where a backup could be committed."""
+    folder = os.path.dirname(os.path.realpath(path))
+    while True:
+        if os.path.lexists(os.path.join(folder, ".git")):
+            return True
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return False
+        folder = parent
+
+
+def replace_client_file(path: str, before: bytes, after: bytes) -> None:
+    """Put new content in a file's place; FileError where it is not as it was read."""
+    target = os.path.realpath(path)
+    why = why_not_replaceable(path)
+    if why:
+        raise FileError(f"'{path}' is not written: {why}")
+    folder, name = os.path.split(target)
+    draft = os.path.join(folder, f".{name[:100]}.{os.urandom(8).hex()}.new")
+    try:
+        _write_draft(draft, after, target)
+        if read_client_file(target) != before:
+            raise FileError(
+                f"'{path}' has changed meanwhile; it is left as it is now",
+                hint="quit the client that writes it, and try again",
+            )
+        os.rename(draft, target)
+    except OSError as error:
+        raise unusable(path, "cannot be replaced", error) from None
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(draft)
+    _sync(folder)
+
+
+def _write_draft(draft: str, content: bytes, target: str) -> None:
+    descriptor = open_plain(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        _dress(descriptor, target)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _dress(descriptor: int, target: str) -> None:
+    """Give the new file owner, mode and attributes of the old one."""
+    status = os.stat(target)
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        try:
+            os.fchown(descriptor, status.st_uid, status.st_gid)
+        except PermissionError:  # a group that is not ours any more; the mode must not widen
+            os.fchmod(descriptor, status.st_mode & stat.S_IRWXU)
+            return
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+    for name in _attributes(target):
+        with suppress(OSError):  # those of the system are set by the system
+            os.setxattr(descriptor, name, os.getxattr(target, name))
+
+
+def _attributes(path: str) -> list[str]:
+    try:
+        return os.listxattr(path)
+    except OSError:  # a file system without them
+        return []
+
+
+def _sync(folder: str) -> None:
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,266 @@
+"""The servers in a client's file: where each stands, and whether its entry can be wrapped.
+
+Only the very key paths of the client's row are looked at, so a text such as `mcpServers` in a
+history, a cache or another client's settings is no server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+import msgspec
+
+from mcp_jail.clients.catalogue import ADDRESS_KEYS, NOT_WITH_A_COMMAND, Row, Shape, Syntax
+from mcp_jail.clients.document import (
+    Document,
+    DocumentError,
+    Items,
+    KeyPath,
+    Member,
+    Members,
+    Node,
+    Text,
+)
+from mcp_jail.clients.our_entries import Ours, ours_in
+from mcp_jail.clients.yaml_spans import MERGE
+
+
+class State(Enum):
+    """What `wrap` makes of an entry."""
+
+    BARE = "starts its server itself"
+    WRAPPED = "starts mcp-jail"
+    LEFT = "nothing to wrap"
+    REFUSED = "cannot be wrapped"
+
+
+class Server(msgspec.Struct, frozen=True):
+    """One entry of a client's file."""
+
+    row: Row
+    path: KeyPath
+    name: str
+    state: State
+    reason: str = ""
+    launch: Launch | None = None
+    ours: Ours | None = None
+
+    @property
+    def within(self) -> str:
+        """The project an entry is for, where its client keeps all projects in one file."""
+        for keys in self.row.servers:
+            if "*" in keys and len(self.path) == len(keys) + 1:
+                return str(self.path[keys.index("*")])
+        return ""
+
+
+class Launch(msgspec.Struct, frozen=True):
+    """The parts of an entry that start a process, with where they stand."""
+
+    shape: Shape
+    holder: Members
+    path: KeyPath  # of the holder
+    command: Member
+    args: Member | None
+    env: Member | None
+    words: tuple[str, ...]
+    cwd: str | None
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables the entry sets, as far as they are texts."""
+        if self.env is None or not isinstance(self.env.value, Members):
+            return {}
+        found = self.env.value.members
+        return {one.key: one.value.value for one in found if isinstance(one.value, Text)}
+
+
+def servers_in(document: Document, row: Row) -> list[Server]:
+    """All entries of a client's file, in its order; DocumentError where it reads in two ways."""
+    found = []
+    for path, holder in _holders(document.root, row):
+        entries = list(_entries(holder, path, row))
+        names = [name for _, name, _ in entries]
+        for place, name, node in entries:
+            if names.count(name) > 1:
+                why = "it stands twice under one name"
+                found.append(Server(row, place, name, State.REFUSED, why))
+            else:
+                found.append(_judged(row, place, name, node))
+    return found
+
+
+def _holders(root: Node, row: Row) -> Iterator[tuple[KeyPath, Node]]:
+    found = False
+    for keys in row.servers:
+        for path, node in _walk(root, (), keys):
+            found = True
+            yield path, node
+        if found and not row.every:
+            return
+    if row.flat and not found and isinstance(root, Members):
+        yield (), root
+
+
+def _walk(node: Node, path: KeyPath, keys: tuple[str, ...]) -> Iterator[tuple[KeyPath, Node]]:
+    if not keys:
+        if isinstance(node, Members | Items) or node.oddity:
+            yield path, node
+        return
+    if not isinstance(node, Members):
+        return
+    twice = node.doubled()
+    if twice is not None and keys[0] in {"*", twice}:
+        raise DocumentError(
+            f"'{twice}' stands twice in one map, and programs differ in which counts"
+        )
+    for member in node.members:
+        if keys[0] in {"*", member.key}:
+            yield from _walk(member.value, (*path, member.key), keys[1:])
+
+
+def _entries(holder: Node, path: KeyPath, row: Row) -> Iterator[tuple[KeyPath, str, Node]]:
+    if isinstance(holder, Members):
+        nested = {keys[-1] for keys in row.servers if keys[:-1] == path}
+        for member in holder.members:
+            if member.key in nested or member.key == MERGE:
+                continue
+            yield (*path, member.key), member.key, member.value
+    elif isinstance(holder, Items) and row.name_key is not None:
+        for index, item in enumerate(holder.items):
+            named = item.get(row.name_key) if isinstance(item, Members) else None
+            is_text = named is not None and isinstance(named.value, Text)
+            name = named.value.value if is_text else f"number {index + 1}"  # type: ignore[union-attr]
+            yield (*path, index), name, item
+
+
+def _judged(row: Row, path: KeyPath, name: str, node: Node) -> Server:
+    why = _why_unreadable(node)
+    if why or not isinstance(node, Members):
+        return Server(row, path, name, State.REFUSED, why)
+    is_address = any(_deep(node, row, key) for key in ADDRESS_KEYS)
+    found = _launch_of(node, path, row)
+    if found is None:
+        why = "it is reached at a URL, nothing is started here" if is_address else NO_COMMAND
+        return Server(row, path, name, State.LEFT, why)
+    if isinstance(found, str):
+        return Server(row, path, name, State.REFUSED, found)
+    is_mixed = row.syntax is Syntax.TOML and any(node.get(key) for key in NOT_WITH_A_COMMAND)
+    if is_address or is_mixed:
+        why = "its entry has both a command and a URL"
+        return Server(row, path, name, State.REFUSED, why)
+    ours, why = ours_in(found.words), _not_for_a_jail(found.words)
+    if ours is not None:
+        return Server(row, path, name, State.WRAPPED, launch=found, ours=ours)
+    return Server(row, path, name, State.LEFT if why else State.BARE, why, found)
+
+
+NO_COMMAND = "it starts no command"
+
+
+def _why_unreadable(node: Node) -> str:
+    if node.oddity:
+        return f"its entry is {node.oddity}"
+    if not isinstance(node, Members):
+        return "its entry is no map of keys"
+    twice = _doubled(node)
+    return "" if twice is None else f"its entry has the key '{twice}' twice"
+
+
+def _deep(node: Members, row: Row, key: str) -> bool:
+    holders = [node, *(_inside(node, shape) for shape in row.shapes)]
+    return any(holder is not None and holder.get(key) for holder in holders)
+
+
+def _inside(entry: Members, shape: Shape) -> Members | None:
+    if shape.inside is None:
+        return entry
+    deeper = entry.get(shape.inside)
+    return deeper.value if deeper and isinstance(deeper.value, Members) else None
+
+
+def _launch_of(entry: Members, path: KeyPath, row: Row) -> Launch | str | None:
+    """The parts that start a process; a text says why they cannot be changed."""
+    for shape in row.shapes:
+        holder = _inside(entry, shape)
+        command = holder.get(shape.command) if holder else None
+        if holder is None or command is None:
+            continue
+        if (shape.args is None) is not isinstance(command.value, Items) and len(row.shapes) > 1:
+            continue
+        if holder is not entry and holder.oddity:
+            return f"its '{shape.inside}' is {holder.oddity}"
+        at = path if shape.inside is None else (*path, shape.inside)
+        return _read_launch(entry, holder, at, shape, command)
+    merged = entry.get(MERGE) is not None
+    return "what it starts is merged in from elsewhere (<<)" if merged else None
+
+
+def _read_launch(
+    entry: Members, holder: Members, path: KeyPath, shape: Shape, command: Member
+) -> Launch | str:
+    args = None if shape.args is None else holder.get(shape.args)
+    env = holder.get(shape.env)
+    for member in (command, args, env):
+        if member is not None and member.value.oddity:
+            return f"its '{member.key}' is {member.value.oddity}"
+    if shape.args is not None and args is None and holder.get(MERGE):
+        return f"its '{shape.args}' may be merged in from elsewhere (<<)"
+    for member in (command, args, env):
+        if member is not None and isinstance(member.value, Members):
+            twice = member.value.doubled()
+            if twice is not None:
+                return f"its '{member.key}' has the key '{twice}' twice"
+    words = _words(command.value, args, is_list=shape.args is None)
+    if isinstance(words, str):
+        return words
+    cwd = holder.get(shape.cwd) or entry.get(shape.cwd)
+    folder = cwd.value.value if cwd and isinstance(cwd.value, Text) else None
+    return Launch(shape, holder, path, command, args, env, words, folder)
+
+
+def _words(command: Node, args: Member | None, *, is_list: bool) -> tuple[str, ...] | str:
+    if is_list:
+        if not isinstance(command, Items):
+            return "its 'command' is no list"
+        return _texts(command, "command") if command.items else "its 'command' is empty"
+    if not isinstance(command, Text) or not command.value.strip():
+        return "its command is no text"
+    if args is None:
+        return (command.value,)
+    if not isinstance(args.value, Items):
+        return f"its '{args.key}' is no list"
+    rest = _texts(args.value, args.key)
+    return rest if isinstance(rest, str) else (command.value, *rest)
+
+
+def _texts(items: Items, key: str) -> tuple[str, ...] | str:
+    texts = []
+    for number, item in enumerate(items.items, 1):
+        if item.oddity:
+            return f"item {number} of its '{key}' is {item.oddity}"
+        if not isinstance(item, Text):
+            return f"item {number} of its '{key}' is no text"
+        texts.append(item.value)
+    return tuple(texts)
+
+
+def _doubled(node: Members) -> str | None:
+    twice = node.doubled()
+    if twice is not None:
+        return twice
+    deeper = (member.value for member in node.members)
+    found = (_doubled(value) for value in deeper if isinstance(value, Members))
+    return next((key for key in found if key is not None), None)
+
+
+# Programs that only speak to a daemon which starts the server somewhere else.
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+
+
+def _not_for_a_jail(words: tuple[str, ...]) -> str:
+    program = words[0].replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+    if program in _CONTAINERS or words[0].split()[0] in _CONTAINERS:
+        return f"'{program.split()[0]}' has a daemon start it, which no jail of ours would hold"
+    return ""

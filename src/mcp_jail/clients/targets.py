@@ -1,0 +1,160 @@
+"""Which files are meant: those of a client, all that exist, or a file by its name."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from mcp_jail.clients.catalogue import LIST, NESTED, OLD_ZED, PLAIN, Fills, Row, Scope, Syntax
+from mcp_jail.clients.rows_first import FIRST
+from mcp_jail.clients.rows_more import MORE
+from mcp_jail.errors import UsageError
+
+ROWS = (*FIRST, *MORE)
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A file with the rows that know it."""
+
+    path: str
+    rows: tuple[Row, ...]
+
+
+class Ground(msgspec.Struct, frozen=True):
+    """Where a search begins: the user's home, the directory we stand in, the variables."""
+
+    home: str
+    cwd: str
+    environ: Mapping[str, str]
+
+
+def client_ids() -> list[str]:
+    """The names that `--client` takes."""
+    return sorted({row.client for row in ROWS})
+
+
+def rows_of(client: str) -> tuple[Row, ...]:
+    """The rows of a client; UsageError for one that is not known."""
+    found = tuple(row for row in ROWS if row.client == client)
+    if not found:
+        raise UsageError(
+            f"no client '{client}' is known", hint=f"known are: {', '.join(client_ids())}"
+        )
+    return found
+
+
+def existing(ground: Ground, rows: Iterable[Row]) -> list[Target]:
+    """The files of these rows that are there; each once, with all rows that know it."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        for path in _paths(ground, row):
+            if os.path.isfile(path):
+                known = found.setdefault(path, [])
+                if row not in known:
+                    known.append(row)
+    return [Target(path, tuple(known)) for path, known in found.items()]
+
+
+def named(ground: Ground, path: str, client: str | None) -> Target:
+    """A file that a person named, with the rows of its client, or a guess by its suffix."""
+    path = os.path.join(ground.cwd, path)
+    if client is not None:
+        rows = rows_of(client)
+        fitting = tuple(row for row in rows if _is_of(ground, row, path))
+        return Target(path, fitting or tuple(_by_suffix(rows, path)))
+    rows = tuple(row for row in ROWS if _is_of(ground, row, path))
+    return Target(path, rows or (_unknown(path),))
+
+
+def why_never(ground: Ground, path: str) -> str:
+    """Why a file is not to be edited at all, whoever names it."""
+    real = os.path.realpath(path)
+    plugins = os.path.realpath(os.path.join(ground.home, ".claude/plugins"))
+    if real.startswith(plugins + os.sep):
+        return "an installed plugin is replaced at each update"
+    return ""
+
+
+def _paths(ground: Ground, row: Row) -> list[str]:
+    patterns = row.macos if sys.platform == "darwin" and row.macos else row.files
+    expanded = [_expanded(ground, pattern) for pattern in patterns]
+    return [
+        path
+        for pattern in expanded
+        for path in (sorted(glob.glob(pattern)) if "*" in pattern else [pattern])
+    ]
+
+
+def _expanded(ground: Ground, pattern: str) -> str:
+    moved = re.match(r"\$\{([A-Z_]+):-([^}]*)\}", pattern)
+    if moved:
+        folder = ground.environ.get(moved[1]) or moved[2]
+        pattern = folder + pattern[moved.end() :]
+    if pattern.startswith("~"):
+        return os.path.normpath(ground.home + pattern[1:])
+    return os.path.normpath(os.path.join(ground.cwd, pattern))
+
+
+def _is_of(ground: Ground, row: Row, path: str) -> bool:
+    """Whether a path is one of a row's: below this home, or in any project."""
+    for pattern in (*row.files, *row.macos):
+        if row.scope is Scope.PROJECT:
+            if fnmatchcase(path, f"*{pattern[1:]}"):
+                return True
+        elif fnmatchcase(os.path.normpath(path), _expanded(ground, pattern)):
+            return True
+    return False
+
+
+def _by_suffix(rows: Iterable[Row], path: str) -> list[Row]:
+    """Of a client's rows, those whose language fits a file that has another name."""
+    rows = list(rows)
+    wanted = _SUFFIXES.get(os.path.splitext(path)[1].lower())
+    first = [row for row in rows if wanted is None or row.syntax in wanted][:1]
+    return first or rows[:1]
+
+
+_JSON = frozenset({Syntax.JSON, Syntax.JSON_COMMENTS, Syntax.JSONC})
+_SUFFIXES = {
+    ".json": _JSON,
+    ".jsonc": _JSON,
+    ".toml": frozenset({Syntax.TOML}),
+    ".yaml": frozenset({Syntax.YAML}),
+    ".yml": frozenset({Syntax.YAML}),
+}
+
+
+def _unknown(path: str) -> Row:
+    """A row for a file that no client of the catalogue has; the known keys are looked for."""
+    suffix = os.path.splitext(path)[1].lower()
+    syntax = {".toml": Syntax.TOML, ".yaml": Syntax.YAML, ".yml": Syntax.YAML}.get(
+        suffix, Syntax.JSONC
+    )
+    if syntax is Syntax.JSONC and suffix not in _SUFFIXES:
+        raise UsageError(
+            f"'{path}' is no file of a known client",
+            hint="say whose format it has: --client ID, one of " + ", ".join(client_ids()),
+        )
+    return Row(
+        client="file",
+        name="an unknown client",
+        files=(),
+        syntax=syntax,
+        servers=(
+            ("mcpServers",),
+            ("servers",),
+            ("mcp_servers",),
+            ("context_servers",),
+            ("mcp", "servers"),
+            ("mcp",),
+        ),
+        name_key="name",
+        shapes=(OLD_ZED, NESTED, PLAIN, LIST),
+        fills=Fills.BOTH,
+    )

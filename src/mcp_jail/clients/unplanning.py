@@ -1,0 +1,113 @@
+"""What `unwrap` would do to one file: to the byte where it is as we left it, else by entries."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from mcp_jail.clients.document import Document, DocumentError, KeyPath
+from mcp_jail.clients.planning import (
+    Circumstances,
+    FilePlan,
+    Group,
+    Opened,
+    Outcome,
+    carried_out,
+    open_target,
+    opened,
+    unreadable,
+    whole,
+)
+from mcp_jail.clients.replacing import why_not_replaceable
+from mcp_jail.clients.servers import Server, State
+from mcp_jail.clients.splices import taken_back
+from mcp_jail.clients.targets import Target
+from mcp_jail.clients.wrapping import Change, unwrap_entry
+from mcp_jail.store.files import FileError
+from mcp_jail.store.wrapped import WrappedFile, digest_of, read_wrapped
+
+
+def plan_unwrap(given: Circumstances, target: Target) -> FilePlan:
+    """What unwrapping a file comes to."""
+    refusal = why_not_replaceable(target.path)
+    if refusal:
+        return whole(target, Group.REFUSED, refusal)
+    try:
+        return _unwrapped(given, target, open_target(target))
+    except (DocumentError, FileError) as error:
+        return unreadable(target, error)
+
+
+def _unwrapped(given: Circumstances, target: Target, found: Opened) -> FilePlan:
+    if not found.servers:
+        return whole(target, Group.SKIPPED, "there are no servers in it")
+    known = read_wrapped(given.places, os.path.realpath(target.path))
+    meant = [(document, server) for document, server in found.servers if given.is_meant(server)]
+    exact, known = _exact(found, known, {server.path for _, server in meant})
+    between = opened(target, exact)
+    outcomes, changes, gone = [], [], set()
+    still = {server.path: (document, server) for document, server in between.servers}
+    for _, server in meant:
+        outcome, change = _one(server, still.get(server.path), known)
+        outcomes.append(outcome)
+        if outcome.group is Group.DONE:
+            gone.add(server.path)
+        if change is not None:
+            changes.append((still[server.path][0], change, server.row))
+    after = carried_out(between, changes, ())[0] if changes else exact
+    record = _forgotten(known, gone, is_exact=not changes)
+    return FilePlan(target.path, target.rows, tuple(outcomes), found.content, after, record=record)
+
+
+def _exact(found: Opened, known: WrappedFile, meant: set[KeyPath]) -> tuple[bytes, WrappedFile]:
+    """The bytes before our last changes, as far as those are all to be taken back."""
+    content, steps = found.content, list(known.chain_to(digest_of(found.content)))
+    while steps and {*steps[-1].entries} <= meant:
+        step = steps.pop()
+        content = taken_back(content.decode(), step.undo).encode()
+        if digest_of(content) != step.before:
+            return found.content, known
+    return content, msgspec.structs.replace(known, steps=tuple(steps))
+
+
+def _one(
+    before: Server, now: tuple[Document, Server] | None, known: WrappedFile
+) -> tuple[Outcome, Change | None]:
+    def put(group: Group, reason: str, back: tuple[str, ...] = ()) -> Outcome:
+        words = before.launch.words if before.launch and back else ()
+        return Outcome(
+            group,
+            before.name,
+            before.row.name,
+            reason,
+            within=before.within,
+            before=words,
+            after=back,
+        )
+
+    if before.state is not State.WRAPPED:
+        return put(Group.ALREADY, ""), None
+    if now is not None and now[1].state is not State.WRAPPED:
+        back = () if now[1].launch is None else now[1].launch.words
+        return put(Group.DONE, "to the byte", back), None
+    if now is None or now[1].ours is None or not now[1].ours.command:
+        reason = "somebody wrote it by hand: it does not say what it was before"
+        return put(Group.SKIPPED, reason), None
+    document, server = now
+    remembered = known.remembered(server.path)
+    is_known = any(entry.path == server.path for entry in known.entries)
+    reason = "by what the entry says" + ("" if is_known else "; mcp-jail has no record of it")
+    try:
+        change = unwrap_entry(document, server, remembered)
+    except DocumentError as error:
+        return put(Group.REFUSED, error.message), None
+    back = server.ours.command if server.ours else ()
+    return put(Group.DONE, reason, back), change
+
+
+def _forgotten(known: WrappedFile, gone: set[KeyPath], *, is_exact: bool) -> WrappedFile:
+    """What is still known; steps end where the file came about in another way."""
+    kept = tuple(entry for entry in known.entries if entry.path not in gone)
+    steps = known.steps if is_exact else ()
+    return WrappedFile(known.path, steps, kept, known.left if kept else ())

@@ -1,0 +1,171 @@
+"""What `wrap` did to each client's file: enough to take it back to the byte, and to notice a loss.
+
+One private file for each client's file, under the digest of its path. No copy of the client's file
+is in it: what was taken out, and where.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from hashlib import sha256
+
+import msgspec
+
+from mcp_jail.store.files import FileError, make_private_folder, read_private, replace_private
+from mcp_jail.store.places import Places
+
+VERSION = 1
+
+# Changes of one file that can be taken back one by one; beyond it, by what the entries say.
+MAX_STEPS = 20
+
+
+class Undo(msgspec.Struct, frozen=True, array_like=True):
+    """What a change has done, seen from its result: `length` characters stand for `text`."""
+
+    start: int
+    length: int
+    text: str
+
+
+class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an entry was before, where the wrapped one does not say it."""
+
+    without_args: bool = False
+    line: str = ""  # the command line in one text, as it stood in the file
+    meant: str = ""  # the text of that line
+    words: tuple[str, ...] = ()  # the words of that line
+    variables: dict[str, str] = {}  # those that were taken out
+
+
+class WrappedEntry(msgspec.Struct, frozen=True):
+    """An entry as `wrap` left it."""
+
+    path: tuple[str | int, ...]
+    client: str
+    policy: str
+    remembered: Remembered = Remembered()
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One change of the file, between the digests of its bytes."""
+
+    before: str
+    after: str
+    undo: tuple[Undo, ...]
+    entries: tuple[tuple[str | int, ...], ...]
+
+
+class WrappedFile(msgspec.Struct, frozen=True):
+    """All that is known of one client's file. `left` are entries a person chose to leave bare."""
+
+    path: str
+    steps: tuple[Step, ...] = ()
+    entries: tuple[WrappedEntry, ...] = ()
+    left: tuple[str, ...] = ()
+    v: int = VERSION
+
+    def remembered(self, path: tuple[str | int, ...]) -> Remembered:
+        """What is known of an entry; nothing of one that was never wrapped here."""
+        found = (entry.remembered for entry in self.entries if entry.path == path)
+        return next(found, Remembered())
+
+    def chain_to(self, digest: str) -> tuple[Step, ...]:
+        """The steps that lead to a content of the file, none if it came about in another way."""
+        steps = self.steps
+        if not steps or steps[-1].after != digest:
+            return ()
+        start = len(steps) - 1
+        while start > 0 and steps[start - 1].after == steps[start].before:
+            start -= 1
+        return steps[start:]
+
+
+def digest_of(content: bytes) -> str:
+    """The digest that steps name a content by."""
+    return sha256(content).hexdigest()
+
+
+def read_wrapped(places: Places, path: str) -> WrappedFile:
+    """What is known of a client's file; FileError where the record is damaged."""
+    record = _record(places, path)
+    try:
+        return _decoded(record, read_private(record))
+    except FileNotFoundError:
+        return WrappedFile(path)
+
+
+def all_wrapped(places: Places) -> list[WrappedFile]:
+    """Every file of a client that was ever wrapped."""
+    folder = _folder(places)
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    paths = [os.path.join(folder, name) for name in names if name.endswith(".json")]
+    return [_decoded(path, read_private(path)) for path in paths]
+
+
+def write_wrapped(places: Places, wrapped: WrappedFile) -> None:
+    """Keep what is known of a file; without steps and entries nothing is kept."""
+    record = _record(places, wrapped.path)
+    if not wrapped.entries and not wrapped.steps and not wrapped.left:
+        if os.path.lexists(record):
+            os.unlink(record)
+        return
+    make_private_folder(_folder(places))
+    kept = msgspec.structs.replace(wrapped, steps=wrapped.steps[-MAX_STEPS:])
+    replace_private(record, msgspec.json.encode(kept))
+
+
+def backup_in_state(places: Places, path: str) -> str:
+    """Where the first original lies when its own directory is a git work tree."""
+    return os.path.join(_folder(places), f"{_name(path)}.bak")
+
+
+def make_folder(places: Places) -> None:
+    """Make the directory of records and backups."""
+    make_private_folder(_folder(places))
+
+
+def is_all_wrapped(places: Places) -> bool:
+    """Whether a person asked for every client to be wrapped, so that a bare entry is a finding."""
+    return os.path.lexists(os.path.join(_folder(places), _EVERY))
+
+
+def note_all_wrapped(places: Places) -> None:
+    """Remember that every client was to be wrapped."""
+    make_folder(places)
+    replace_private(os.path.join(_folder(places), _EVERY), b"")
+
+
+def forget_all_wrapped(places: Places) -> None:
+    """From now on a client's bare entries are its own affair."""
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(_folder(places), _EVERY))
+
+
+_EVERY = "every-client"
+
+
+def _folder(places: Places) -> str:
+    return os.path.join(places.state, "clients")
+
+
+def _name(path: str) -> str:
+    return sha256(os.fsencode(path)).hexdigest()[:24]
+
+
+def _record(places: Places, path: str) -> str:
+    return os.path.join(_folder(places), f"{_name(path)}.json")
+
+
+def _decoded(record: str, content: bytes) -> WrappedFile:
+    try:
+        found = msgspec.json.decode(content, type=WrappedFile)
+    except msgspec.DecodeError as error:
+        raise FileError(f"'{record}' is damaged: {error}", hint=f"rm {record}") from None
+    if found.v != VERSION:
+        raise FileError(f"'{record}' is of version {found.v}, expected {VERSION}")
+    return found

@@ -1,0 +1,222 @@
+"""`wrap` and `unwrap` as a person, a script and a client see them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driver import MCP_JAIL, PYTHON, SERVERS, Home, running
+from terminal import terminal
+
+ENTRY = '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}\n'
+URL = '{"mcpServers": {"far": {"url": "https://far.example/mcp"}}}\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def write(home: Home, name: str, text: str = ENTRY) -> Path:
+    path = home.path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def done(
+    home: Home, *words: str | Path, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [MCP_JAIL, *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=home.environ(COLUMNS="100"),
+        cwd=cwd or home.path,
+        check=False,
+    )
+
+
+def report(said: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(said.stdout)
+    return found
+
+
+def test_all_clients_are_wrapped_and_unwrapped_to_the_byte(home: Home) -> None:
+    files = {
+        ".cursor/mcp.json": ENTRY,
+        ".codex/config.toml": "[mcp_servers.time]\ncommand = 'uvx'\nargs = ['mcp-server-time']\n",
+        ".config/goose/config.yaml": "extensions:\n  time:\n    cmd: uvx\n    args: [a]\n",
+    }
+    paths = [write(home, name, text) for name, text in files.items()]
+    said = done(home, "wrap", "--all", "--yes")
+    assert said.returncode == 0, said.stderr
+    assert "Wrapped 3 servers in 3 files" in said.stdout
+    for path in paths:
+        assert str(MCP_JAIL) in path.read_text()
+    names = sorted(each.name for each in home.policies.iterdir())
+    assert names == ["time-goose.yaml", "time.yaml"], "cursor and codex start the same"
+    again = done(home, "wrap", "--all")
+    assert again.returncode == 0
+    assert "Already wrapped: 3" in again.stdout
+    assert "Nothing was written" in again.stdout
+    said = done(home, "unwrap", "--all", "--yes")
+    assert "Unwrapped 3 servers in 3 files" in said.stdout
+    assert [path.read_text() for path in paths] == list(files.values())
+
+
+def test_a_wrapped_entry_starts_its_server_in_a_jail(home: Home) -> None:
+    server = SERVERS / "echo.py"
+    copied = home.projects / "server.py"
+    copied.write_text(server.read_text())
+    entry = {"command": PYTHON, "args": [str(copied)], "env": {"PYTHONSTARTUP": "/x", "A": "1"}}
+    path = write(home, ".cursor/mcp.json", json.dumps({"mcpServers": {"plain": entry}}))
+    assert done(home, "wrap", path, "--yes").returncode == 0
+    wrapped = json.loads(path.read_text())["mcpServers"]["plain"]
+    assert wrapped["env"] == {"A": "1"}
+    policy = home.policies / "plain.yaml"
+    policy.write_text(policy.read_text().replace("first: review", "first: trust"))
+    words = [wrapped["command"], *wrapped["args"]]
+    with running(words, home.environ(**wrapped["env"]), home.path, "legacy") as client:
+        assert client.open()["result"]["serverInfo"]
+        assert client.request("tools/list")["result"]["tools"]
+        assert client.close() == 0
+    assert home.audit("plain")[0]["kind"] == "start"
+
+
+def test_nothing_is_written_without_an_answer(home: Home) -> None:
+    path = write(home, ".cursor/mcp.json")
+    said = done(home, "wrap", "--all")
+    assert said.returncode == 2
+    assert "To wrap: 1" in said.stdout, "what would be done is shown first"
+    assert "this is no terminal" in said.stderr
+    assert path.read_text() == ENTRY
+    assert not list(home.policies.iterdir())
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
+def test_a_person_is_asked_once(home: Home, answer: str, code: int) -> None:
+    path = write(home, ".cursor/mcp.json")
+    with terminal([MCP_JAIL, "wrap", "--client", "cursor"], home.environ(), home.path) as person:
+        person.wait_for("Write 1 file? [y/N]")
+        assert "- uvx mcp-server-time" in person.shown
+        assert "run time -- uvx mcp-server-time" in person.shown
+        person.type(answer)
+        assert person.end() == code
+    assert (path.read_text() != ENTRY) is (code == 0)
+
+
+def test_a_dry_run_shows_and_writes_nothing(home: Home) -> None:
+    path = write(home, ".cursor/mcp.json")
+    said = done(home, "wrap", "--all", "--dry-run")
+    assert said.returncode == 0
+    assert "To wrap: 1" in said.stdout
+    assert path.read_text() == ENTRY
+    assert not home.state.exists()
+
+
+def test_the_four_groups_are_told_and_a_refusal_ends_with_1(home: Home) -> None:
+    write(home, ".cursor/mcp.json")
+    write(home, ".junie/mcp/mcp.json", URL)
+    write(home, ".ai/mcp/mcp.json", "{")
+    assert done(home, "wrap", "--client", "cursor", "--yes").returncode == 0
+    write(home, ".lmstudio/mcp.json")
+    said = done(home, "wrap", "--all", "--json", "--yes")
+    assert said.returncode == 1
+    groups = {
+        each["client"]: each["group"] for file in report(said)["files"] for each in file["servers"]
+    }
+    assert groups == {
+        "Cursor": "already",
+        "Junie": "skipped",
+        "JetBrains AI Assistant": "refused",
+        "LM Studio": "done",
+    }
+    assert report(said)["written"] is True
+
+
+def test_a_projects_files_are_left_unless_named_or_asked_for(home: Home) -> None:
+    path = write(home, "projects/.mcp.json")
+    said = done(home, "wrap", "--all", "--yes", cwd=home.projects)
+    assert "it is a project's file" in said.stdout
+    assert path.read_text() == ENTRY
+    said = done(home, "wrap", "--all", "--project", "--yes", cwd=home.projects)
+    assert "Wrapped 1 server" in said.stdout
+    done(home, "unwrap", "--all", "--project", "--yes", cwd=home.projects)
+    assert path.read_text() == ENTRY
+    assert "Wrapped 1 server" in done(home, "wrap", ".mcp.json", "--yes", cwd=home.projects).stdout
+
+
+def test_one_server_is_wrapped_by_its_name(home: Home) -> None:
+    two = '{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}'
+    path = write(home, ".cursor/mcp.json", two)
+    said = done(home, "wrap", path, "--server", "b", "--yes", "--json")
+    assert [each["server"] for each in report(said)["files"][0]["servers"]] == ["b"]
+    assert json.loads(path.read_text())["mcpServers"]["a"] == {"command": "x"}
+    assert done(home, "unwrap", path, "--server", "b", "--yes").returncode == 0
+    assert path.read_text() == two
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["wrap"], "which files?"),
+        (["unwrap"], "which files?"),
+        (["wrap", "--client", "cursr"], "no client 'cursr' is known"),
+        (["wrap", "no.json"], "there is no file"),
+        (["wrap", "x.json", "--all"], "do not go together"),
+        (["wrap", ".cursor/mcp.json", "--server", "none"], "there is no server 'none'"),
+        (["wrap", "notes.txt"], "no file of a known client"),
+    ],
+    ids=" ".join,
+)
+def test_a_mistake_is_told(home: Home, words: list[str], says: str) -> None:
+    write(home, ".cursor/mcp.json")
+    write(home, "notes.txt", "hello")
+    said = done(home, *words)
+    assert said.returncode == 2
+    assert says in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+def test_without_files_the_clients_that_are_here_are_named(home: Home) -> None:
+    write(home, ".cursor/mcp.json")
+    assert "here are files of: cursor" in done(home, "wrap").stderr
+
+
+def test_a_running_client_that_writes_its_file_itself_is_told(home: Home, tmp_path: Path) -> None:
+    write(home, ".claude.json")
+    program = tmp_path / "claude"
+    program.symlink_to(PYTHON)
+    words = [str(program), "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as client:
+        said = done(home, "wrap", "--all", "--dry-run", "--json")
+        client.communicate(b"")
+    (note,) = [each for each in report(said)["notes"] if str(client.pid) in each]
+    assert "quit it first" in note
+
+
+def test_the_stable_path_of_mcp_jail_is_written(home: Home) -> None:
+    """The one that stays when the version behind it changes."""
+    stable = home.path / ".local/bin/mcp-jail"
+    stable.parent.mkdir(parents=True)
+    stable.symlink_to(MCP_JAIL)
+    path = write(home, ".cursor/mcp.json")
+    assert done(home, "wrap", path, "--yes").returncode == 0
+    assert json.loads(path.read_text())["mcpServers"]["time"]["command"] == str(stable)
+
+
+def test_text_of_a_file_acts_on_no_terminal(home: Home) -> None:
+    write(
+        home,
+        ".cursor/mcp.json",
+        '{"mcpServers": {"a\\u001b[2J": {"command": "\\u001b]0;x\\u0007"}}}',
+    )
+    said = done(home, "wrap", "--all", "--dry-run")
+    assert "\x1b" not in said.stdout
+    assert "\x07" not in said.stdout

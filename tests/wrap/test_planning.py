@@ -1,0 +1,323 @@
+"""A file wrapped and unwrapped on a disk: groups, policies, what is kept, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mcp_jail.clients.planning import Group
+from mcp_jail.clients.replacing import BACKUP
+from mcp_jail.config import load
+from mcp_jail.store.wrapped import read_wrapped
+from wrap.homes import CURSOR, ClientHome, of
+from wrap.sampled import ALL, PROGRAM, Sample, file_of
+
+ENTRY = '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'
+
+
+@pytest.mark.parametrize("sample", ALL, ids=lambda each: f"{each.file}-{each.row.client}")
+def test_every_sample_is_wrapped_and_unwrapped_on_disk(home: ClientHome, sample: Sample) -> None:
+    path = home.sample(sample.file, f"clients/{sample.file}")
+    before = path.read_bytes()
+    client = sample.row.client
+    plan = home.plan(path, client=client)
+    assert plan.changes == bool(of(plan, Group.DONE))
+    home.wrap(path, client=client)
+    assert not home.plan(path, client=client).changes
+    home.unwrap(path, *of(plan, Group.DONE), client=client)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name], "the kept original goes when it is back"
+
+
+def test_each_server_stands_in_its_group(home: ClientHome) -> None:
+    plan = home.wrap(home.sample("claude-code-user.claude.json", ".claude.json"))
+    assert set(of(plan, Group.DONE)) == {"time"}
+    assert len([each for each in plan.outcomes if each.group is Group.DONE]) == 2
+    skipped = of(plan, Group.SKIPPED)
+    assert "URL" in skipped["github"].reason
+    assert "daemon" in skipped["db"].reason
+    assert skipped["db"].within == "/home/ana/src/shop"
+
+
+def test_a_key_of_the_same_name_elsewhere_in_the_file_is_no_server(home: ClientHome) -> None:
+    path = home.sample("claude-code-user.claude.json", ".claude.json")
+    home.wrap(path)
+    values = json.loads(path.read_bytes())
+    decoy = values["cachedGrowthBookFeatures"]["tengu_mcp"]["mcpServers"]["decoy"]
+    assert decoy == {"command": "do-not-wrap-me"}
+    history = values["projects"]["/home/ana/src/shop"]["history"]
+    assert history[0]["display"] == 'explain "mcpServers": { in our docs }'
+
+
+def test_servers_that_others_or_we_wrapped_stay(home: ClientHome) -> None:
+    path = home.sample("already-wrapped.json", ".config/Claude/claude_desktop_config.json")
+    plan = home.wrap(path)
+    assert set(of(plan, Group.ALREADY)) == {"done", "done-from-other-path", "done-via-uvx"}
+    assert set(of(plan, Group.DONE)) == {"other-wrapper", "bridge", "todo"}
+    back = home.unwrap(path, "done-via-uvx")
+    assert "by hand" in of(back, Group.SKIPPED)["done-via-uvx"].reason
+
+
+@pytest.mark.parametrize(
+    ("content", "group", "words"),
+    [
+        ("", Group.SKIPPED, "empty"),
+        ("{}", Group.SKIPPED, "no servers"),
+        ('{"mcpServers": {}}', Group.SKIPPED, "no servers"),
+        ('{"other": {"mcpServers": {"a": {"command": "x"}}}}', Group.SKIPPED, "no servers"),
+        ("[]", Group.SKIPPED, "no servers"),
+        ('{"mcpServers": {', Group.REFUSED, "found the end of the file, line 1, column 17"),
+        ('{"mcpServers": {},}', Group.REFUSED, "comma after the last"),
+        ("\xe9", Group.REFUSED, "not UTF-8"),
+        ("a: 1", Group.REFUSED, "expected a value"),
+    ],
+)
+def test_a_file_of_which_nothing_can_be_done_is_told_and_left(
+    home: ClientHome, content: str, group: Group, words: str
+) -> None:
+    path = home.write(CURSOR, content.encode("latin-1"))
+    before = (path.read_bytes(), path.stat().st_mtime_ns, sorted(os.listdir(path.parent)))
+    for plan in (home.wrap(path), home.unwrap(path)):
+        (outcome,) = plan.outcomes
+        assert outcome.group is group
+        assert words in outcome.reason
+    assert (path.read_bytes(), path.stat().st_mtime_ns, sorted(os.listdir(path.parent))) == before
+    assert not os.path.lexists(home.places.policies)
+
+
+def test_utf_16_is_left(home: ClientHome) -> None:
+    path = home.write(CURSOR, ENTRY.encode("utf-16"))
+    (outcome,) = home.wrap(path).outcomes
+    assert (outcome.group, outcome.server) == (Group.REFUSED, "")
+    assert "UTF-16" in outcome.reason
+
+
+REFUSED = {
+    '{"command": "x", "command": "y"}': "the key 'command' twice",
+    '{"command": "x", "env": {"A": "1", "A": "2"}}': "the key 'A' twice",
+    '{"command": "x", "url": "https://x"}': "both a command and a URL",
+    '{"command": ["x"]}': "its command is no text",
+    '{"command": ""}': "its command is no text",
+    '{"command": "x", "args": "y"}': "its 'args' is no list",
+    '{"command": "x", "args": [1]}': "item 1 of its 'args' is no text",
+    '{"command": "x", "env": {"LD_PRELOAD": 1}}': "its variable 'LD_PRELOAD' is no text",
+    '"x"': "its entry is no map of keys",
+}
+
+
+@pytest.mark.parametrize("entry", REFUSED)
+def test_an_entry_that_reads_in_two_ways_is_refused_and_others_are_wrapped(
+    home: ClientHome, entry: str
+) -> None:
+    path = home.write(CURSOR, file_of(odd=entry, good='{"command": "x"}'))
+    plan = home.wrap(path)
+    assert REFUSED[entry] in of(plan, Group.REFUSED)["odd"].reason
+    assert set(of(plan, Group.DONE)) == {"good"}
+    assert entry in path.read_text()
+
+
+def test_a_server_that_stands_twice_under_one_name_is_refused(home: ClientHome) -> None:
+    path = home.write(CURSOR, '{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}')
+    plan = home.plan(path)
+    assert not plan.changes
+    assert "stands twice" in of(plan, Group.REFUSED)["a"].reason
+
+
+def test_a_list_of_servers_that_stands_twice_is_refused(home: ClientHome) -> None:
+    twice = '"mcpServers": {"a": {"command": "x"}}, "mcpServers": {"b": {"command": "y"}}'
+    plan = home.plan(home.write(CURSOR, "{" + twice + "}"))
+    assert not plan.changes
+    assert plan.outcomes[0].group is Group.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x: &a {command: x}\nmcpServers: {s: *a}\n", "an alias"),
+        ("mcpServers:\n  s: &a\n    command: x\n", "an anchor"),
+        ("c: &a {command: x}\nmcpServers:\n  s:\n    <<: *a\n", "merged in"),
+        ("c: &a {args: [x]}\nmcpServers:\n  s:\n    <<: *a\n    command: x\n", "merged in"),
+        ("c: &a [x]\nmcpServers:\n  s:\n    command: x\n    args: *a\n", "an alias"),
+        ("mcpServers:\n  s:\n    command: !!str x\n", "a tag"),
+    ],
+)
+def test_yaml_that_is_written_elsewhere_is_refused(home: ClientHome, text: str, words: str) -> None:
+    plan = home.plan(home.write("librechat.yaml", text))
+    assert not plan.changes
+    assert words in of(plan, Group.REFUSED)["s"].reason
+
+
+def test_codex_would_refuse_a_mixture_and_so_do_we(home: ClientHome) -> None:
+    text = "[mcp_servers.a]\ncommand = 'x'\nbearer_token_env_var = 'T'\n"
+    plan = home.plan(home.write(".codex/config.toml", text))
+    assert "both a command and a URL" in of(plan, Group.REFUSED)["a"].reason
+
+
+def test_a_client_that_would_change_our_path_is_refused(home: ClientHome) -> None:
+    path = home.write(".gemini/settings.json", ENTRY)
+    given = msgspec.structs.replace(home.circumstances(), program="/opt/$x/mcp-jail")
+    from mcp_jail.clients.planning import plan_wrap
+    from mcp_jail.clients.policy_names import Names
+
+    plan = plan_wrap(given, home.target(path), Names(home.places, str(home.path)))
+    assert "would change the path" in of(plan, Group.REFUSED)["time"].reason
+
+
+def test_a_policy_is_made_for_each_server_and_names_what_it_starts(home: ClientHome) -> None:
+    home.wrap(home.write(CURSOR, ENTRY))
+    path = Path(home.places.policy("time"))
+    policy = load(path.read_text(), "time.yaml").policy
+    assert policy.server is not None
+    assert policy.server.command == ("uvx", "mcp-server-time")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_variables_that_load_code_move_into_the_policy(home: ClientHome) -> None:
+    entry = '{"command": "x", "env": {"LD_PRELOAD": "/a.so", "TOKEN": "t"}}'
+    path = home.write(CURSOR, file_of(a=entry))
+    plan = home.wrap(path)
+    assert of(plan, Group.DONE)["a"].moved == ("LD_PRELOAD",)
+    assert "LD_PRELOAD" not in path.read_text()
+    policy = load(Path(home.places.policy("a")).read_text(), "a.yaml").policy
+    assert policy.env.set == {"LD_PRELOAD": "/a.so"}
+    assert policy.env.pass_ == ("TOKEN",)
+
+
+def test_a_policy_that_would_lose_the_variables_is_not_shared(home: ClientHome) -> None:
+    home.wrap(home.write(CURSOR, '{"mcpServers": {"a": {"command": "x"}}}'))
+    entry = '{"command": "x", "env": {"LD_PRELOAD": "/a.so"}}'
+    plan = home.plan(home.write(".junie/mcp/mcp.json", file_of(a=entry)))
+    assert of(plan, Group.DONE)["a"].policy == "a-junie"
+
+
+def test_a_policy_that_is_there_for_the_same_launch_is_left_as_it_is(home: ClientHome) -> None:
+    home.wrap(home.write(CURSOR, ENTRY))
+    policy = Path(home.places.policy("time"))
+    policy.write_text(policy.read_text() + "# mine\n")
+    plan = home.wrap(home.write(".junie/mcp/mcp.json", ENTRY))
+    assert of(plan, Group.DONE)["time"].policy == "time"
+    assert not of(plan, Group.DONE)["time"].policy_is_new
+    assert policy.read_text().endswith("# mine\n")
+
+
+def test_a_name_that_another_launch_has_is_not_shared(home: ClientHome) -> None:
+    home.wrap(home.write(CURSOR, ENTRY))
+    other = ENTRY.replace("mcp-server-time", "another")
+    path = home.write(".junie/mcp/mcp.json", other)
+    plan = home.wrap(path)
+    assert of(plan, Group.DONE)["time"].policy == "time-junie"
+    assert list(json.loads(path.read_text())["mcpServers"]) == ["time"], "its key stays"
+    third = home.plan(home.write(".ai/mcp/mcp.json", ENTRY.replace("mcp-server-time", "third")))
+    assert of(third, Group.DONE)["time"].policy == "time-jetbrains"
+
+
+def test_a_word_that_the_client_fills_in_stands_in_no_policy(home: ClientHome) -> None:
+    text = ENTRY.replace("mcp-server-time", "${workspaceFolder}/s.js")
+    home.wrap(home.write(CURSOR, text))
+    assert load(Path(home.places.policy("time")).read_text(), "t.yaml").policy.server is None
+
+
+def test_a_command_that_no_policy_can_hold_gets_one_without(home: ClientHome) -> None:
+    plan = home.wrap(home.sample("codex-config.toml", ".codex/config.toml"))
+    assert of(plan, Group.DONE)["my server.v2"].policy == "my-server.v2"
+    text = Path(home.places.policy("my-server.v2")).read_text()
+    assert load(text, "p.yaml").policy.server is None
+
+
+def test_one_server_alone_is_wrapped_and_unwrapped(home: ClientHome) -> None:
+    path = home.sample("already-wrapped.json", CURSOR)
+    before = path.read_bytes()
+    home.wrap(path, "todo")
+    home.wrap(path, "bridge")
+    values = json.loads(path.read_bytes())["mcpServers"]
+    assert values["todo"]["command"] == values["bridge"]["command"] == PROGRAM
+    assert values["other-wrapper"]["command"] == "npx"
+    home.unwrap(path, "todo")
+    assert json.loads(path.read_bytes())["mcpServers"]["bridge"]["command"] == PROGRAM
+    home.unwrap(path, "bridge")
+    assert path.read_bytes() == before
+
+
+def test_the_original_is_kept_private_and_only_the_first(home: ClientHome) -> None:
+    path = home.write(CURSOR, ENTRY, mode=0o644)
+    home.wrap(path)
+    kept = Path(f"{path}{BACKUP}")
+    assert kept.read_text() == ENTRY
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    path.write_text(path.read_text().replace("}}}", '}, "b": {"command": "y"}}}'))
+    home.wrap(path)
+    assert kept.read_text() == ENTRY
+    home.unwrap(path)
+    assert kept.read_text() == ENTRY, "the file is not what it was, so the original stays"
+
+
+def test_in_a_git_work_tree_the_original_is_kept_in_our_state(home: ClientHome) -> None:
+    path = home.write("project/.mcp.json", ENTRY)
+    (home.path / "project" / ".git").mkdir()
+    home.wrap(path)
+    assert sorted(os.listdir(path.parent)) == [".git", ".mcp.json"]
+    kept = list((Path(home.places.state) / "clients").glob("*.bak"))
+    assert [each.read_text() for each in kept] == [ENTRY]
+    assert stat.S_IMODE(kept[0].stat().st_mode) == 0o600
+
+
+def test_no_secret_of_the_file_is_written_down_by_us(home: ClientHome) -> None:
+    secret = "CANARY-" + "7" * 20
+    entry = f'{{"command": "x", "args": ["--token", "{secret}"], "env": {{"KEY": "{secret}"}}}}'
+    path = home.write("p/.mcp.json", file_of(a=entry))
+    home.wrap(path)
+    written = [
+        each
+        for folder in (home.places.policies, home.places.state)
+        for each in Path(folder).rglob("*")
+        if each.is_file()
+    ]
+    assert written
+    assert [each for each in written if secret in each.read_text()] == []
+
+
+def test_a_file_that_its_client_wrote_anew_is_unwrapped_by_value(home: ClientHome) -> None:
+    entry = '{"command": "x", "env": {"LD_PRELOAD": "/a.so"}}'
+    path = home.write(CURSOR, file_of(a=entry))
+    home.wrap(path)
+    path.write_text(json.dumps(json.loads(path.read_text()), indent="\t", sort_keys=True))
+    plan = home.unwrap(path)
+    assert of(plan, Group.DONE)["a"].reason == "by what the entry says"
+    assert json.loads(path.read_text()) == {"mcpServers": {"a": json.loads(entry)}}
+
+
+def test_an_entry_without_a_record_says_so(home: ClientHome) -> None:
+    path = home.sample("already-wrapped.json", CURSOR)
+    plan = home.unwrap(path, "done")
+    assert "no record" in of(plan, Group.DONE)["done"].reason
+    assert json.loads(path.read_text())["mcpServers"]["done"] == {
+        "command": "npx",
+        "args": ["-y", "done-mcp"],
+    }
+
+
+def test_what_a_person_left_bare_is_remembered(home: ClientHome) -> None:
+    path = home.sample("already-wrapped.json", CURSOR)
+    home.wrap(path, "todo")
+    assert len(read_wrapped(home.places, str(path)).left) == 2
+    home.wrap(path)
+    assert read_wrapped(home.places, str(path)).left == ()
+
+
+def test_five_megabytes_of_history_are_wrapped_and_come_back(home: ClientHome) -> None:
+    line = {"display": 'what is "mcpServers": {"x": {"command": "y"}}? \\ \u00e9', "pasted": {}}
+    projects = {f"/p/{number}": {"history": [line] * 60} for number in range(900)}
+    mine = {"mcpServers": {"time": {"command": "uvx", "args": ["t"]}}}
+    text = json.dumps({"projects": {**projects, "/mine": mine}}, indent=2)
+    assert len(text) > 5_000_000
+    path = home.write(".claude.json", text)
+    plan = home.wrap(path)
+    assert [each.within for each in plan.outcomes] == ["/mine"]
+    assert abs(path.stat().st_size - len(text)) < 200
+    home.unwrap(path)
+    assert path.read_text() == text

@@ -1,0 +1,92 @@
+"""An entry goes by a policy of its own, or by one that is there for the very same launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_jail.clients.policy_names import Chosen, Names, Wanted, policy_name
+from mcp_jail.errors import JailError
+from mcp_jail.store.places import checked_name
+from wrap.homes import ClientHome
+
+TIME = Wanted(("uvx", "mcp-server-time"), {})
+
+
+@pytest.mark.parametrize(
+    ("server", "name"),
+    [
+        ("time", "time"),
+        ("My Server.v2", "my-server.v2"),
+        ("@scope/pkg", "scope-pkg"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("-x", "x"),
+        ("日本", "server"),
+        ("", "server"),
+        ("x" * 100, "x" * 64),
+    ],
+)
+def test_a_servers_name_becomes_one_that_a_policy_can_have(server: str, name: str) -> None:
+    assert policy_name(server) == name
+    assert checked_name(name) == name
+
+
+def write(home: ClientHome, name: str, text: str) -> None:
+    folder = Path(home.places.policies)
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in (folder, folder.parent):
+        each.chmod(0o700)
+    path = folder / f"{name}.yaml"
+    path.write_text(f"name: {name}\n{text}")
+    path.chmod(0o600)
+
+
+def names(home: ClientHome) -> Names:
+    return Names(home.places, str(home.path))
+
+
+def test_a_free_name_is_taken_once_for_each_launch(home: ClientHome) -> None:
+    given = names(home)
+    assert given.choose("time", "cursor", TIME) == Chosen("time", is_new=True)
+    assert given.choose("Time", "codex", TIME) == Chosen("time", is_new=False)
+    other = Wanted(("other",), {})
+    assert given.choose("time", "codex", other) == Chosen("time-codex", is_new=True)
+    third = Wanted(("third",), {})
+    assert given.choose("time", "codex", third) == Chosen("time-codex-2", is_new=True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "fits"),
+    [
+        ("server: {command: [uvx, mcp-server-time]}\n", True),
+        ("server: {command: [uvx, another]}\n", False),
+        ("tools: {default: deny}\n", True),
+    ],
+)
+def test_a_policy_that_is_there_is_used_for_the_same_launch_only(
+    home: ClientHome, policy: str, fits: bool
+) -> None:
+    write(home, "time", policy)
+    chosen = names(home).choose("time", "cursor", TIME)
+    assert chosen == (Chosen("time", is_new=False) if fits else Chosen("time-cursor", is_new=True))
+
+
+def test_a_home_in_a_command_is_the_same_in_both_spellings(home: ClientHome) -> None:
+    write(home, "fs", "server: {command: [fs, ~/projects]}\n")
+    wanted = Wanted(("fs", f"{home.path}/projects"), {})
+    assert names(home).choose("fs", "cursor", wanted) == Chosen("fs", is_new=False)
+
+
+def test_a_policy_that_sets_other_variables_is_not_used(home: ClientHome) -> None:
+    write(home, "time", "env: {set: {PYTHONPATH: /a}}\n")
+    same = Wanted(TIME.command, {"PYTHONPATH": "/a"})
+    other = Wanted(TIME.command, {"PYTHONPATH": "/b"})
+    assert names(home).choose("time", "cursor", same) == Chosen("time", is_new=False)
+    assert names(home).choose("time", "cursor", other) == Chosen("time-cursor", is_new=True)
+
+
+def test_a_policy_that_is_not_valid_refuses_instead_of_being_passed_over(home: ClientHome) -> None:
+    write(home, "time", "tools: {default: alow}\n")
+    with pytest.raises(JailError, match="its policy 'time' is not valid"):
+        names(home).choose("time", "cursor", TIME)
