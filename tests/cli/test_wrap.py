@@ -220,3 +220,30 @@ def test_text_of_a_file_acts_on_no_terminal(home: Home) -> None:
     said = done(home, "wrap", "--all", "--dry-run")
     assert "\x1b" not in said.stdout
     assert "\x07" not in said.stdout
+
+
+def test_doctor_finds_an_entry_that_came_back_bare_and_the_cure_mends_it(home: Home) -> None:
+    path = write(home, ".cursor/mcp.json")
+    assert done(home, "wrap", path, "--yes").returncode == 0
+    assert done(home, "doctor").returncode == 0
+    path.write_text(ENTRY)
+    said = done(home, "doctor", "--json")
+    assert said.returncode == 1
+    (found,) = json.loads(said.stdout)["clients"]
+    assert found["what"] == "reverted"
+    assert f"mcp-jail wrap {path} --server time" in done(home, "doctor").stdout
+    assert done(home, *found["cure"].split()[1:], "--yes").returncode == 0
+    assert done(home, "doctor").returncode == 0
+
+
+def test_doctor_tells_of_weaker_policies_and_fails_only_when_it_is_to_be_strict(home: Home) -> None:
+    home.write_policy("network: {mode: host}\nlock: {enabled: false}\n", "weak")
+    said = done(home, "doctor")
+    assert said.returncode == 0
+    assert "weak: it has your whole network" in said.stdout
+    assert "take out: lock.enabled" in said.stdout
+    assert done(home, "doctor", "--strict").returncode == 1
+    home.write_policy("tools: {default: alow}\n", "broken")
+    said = done(home, "doctor")
+    assert said.returncode == 1
+    assert "broken: cannot be used" in said.stdout

@@ -34,7 +34,7 @@ COMMANDS = {
     "unwrap": "take it out again, to the byte",
     "trust": "let a policy file outside your own directory be used, as it is now",
     "schema": "the JSON Schema of the policy file, for editors",
-    "doctor": "whether this machine can build jails, and how to mend it",
+    "doctor": "whether this machine can build jails and clients are wrapped; how to mend it",
     "demo": "watch a hostile server without a jail and in one",
 }
 

@@ -1,16 +1,20 @@
-"""`mcp-jail doctor`: whether this machine can build jails.
+"""`mcp-jail doctor`: whether this machine can build jails, and whether wrapped clients still are.
 
 Looks at what a jail needs from this machine, starts a small one to be sure, and says how to mend
-what is missing. Ends with 4 when a jail cannot be built, so that scripts can ask.
+what is missing. Then at the files of clients: entries that came back bare or were added, programs
+that are gone; and at policies weaker than the default. Ends with 4 when a jail cannot be built,
+with 1 when a client's file or a policy should be mended, so that cron and CI can ask.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 import msgspec
 
+from mcp_jail.cli.doctor_files import Files, look_at_files, print_files
 from mcp_jail.cli.out import folded, heading
 from mcp_jail.demo.bubblewrap import install_command
 from mcp_jail.errors import ExitCode
@@ -18,25 +22,34 @@ from mcp_jail.proxy.gate_trial import try_a_gate
 from mcp_jail.sandbox.probe import INSTALL, Host, probe
 from mcp_jail.sandbox.trial import Trial, try_a_jail
 
-EXAMPLE = "  mcp-jail doctor"
+EXAMPLE = """\
+  mcp-jail doctor
+  mcp-jail doctor --strict --json"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the one option."""
+    """Add how strictly to look and what to print."""
+    parser.add_argument(
+        "--strict", action="store_true", help="end with 1 also when a policy is a weaker one"
+    )
     parser.add_argument("--json", action="store_true", help="print the findings for a program")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what was found; 4 when no jail can be built here."""
+    """Print what was found; 4 when no jail can be built here, 1 when a file should be mended."""
     host = probe()
     not_tried = Trial(works=False, found="not tried")
     trial = not_tried if host.gaps else try_a_jail(host)
     gate = try_a_gate(host) if trial.works else not_tried
+    files = look_at_files(os.environ)
     if arguments.json:
-        sys.stdout.write(_as_json(host, trial, gate))
+        sys.stdout.write(_as_json(host, trial, gate, files))
     else:
         _for_people(host, trial, gate)
-    return ExitCode.OK if trial.works else ExitCode.JAIL
+        print_files(files, host.home)
+    if not trial.works:
+        return ExitCode.JAIL
+    return ExitCode.NEGATIVE if files.fails(strict=arguments.strict) else ExitCode.OK
 
 
 def _for_people(host: Host, trial: Trial, gate: Trial) -> None:
@@ -66,11 +79,12 @@ def _cure(host: Host, cure: str) -> str:
     return f"run: {command}" if host.uid == 0 else f"run: sudo {command}"
 
 
-def _as_json(host: Host, trial: Trial, gate: Trial) -> str:
+def _as_json(host: Host, trial: Trial, gate: Trial, files: Files) -> str:
     findings = {
         "facts": [msgspec.to_builtins(fact) for fact in host.facts],
         "gaps": [msgspec.to_builtins(gap) for gap in host.gaps],
         "jail": msgspec.to_builtins(trial),
         "gate": msgspec.to_builtins(gate),
+        **files.as_values(),
     }
     return msgspec.json.format(msgspec.json.encode(findings), indent=2).decode() + "\n"

@@ -1,0 +1,151 @@
+"""What has become of wrapped files: entries that came back bare, new ones, programs that are gone.
+
+Where nothing was ever wrapped, a bare entry is no finding. Once a person wrapped a file, or all of
+them, it is: a client may have written its own copy over ours, or somebody may have added a server.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Iterator
+from enum import Enum
+
+import msgspec
+
+from mcp_jail.clients.document import DocumentError
+from mcp_jail.clients.our_entries import PROGRAM
+from mcp_jail.clients.planning import Opened, mark_of, open_target
+from mcp_jail.clients.servers import Server, State
+from mcp_jail.clients.targets import ROWS, Ground, Target, existing, named
+from mcp_jail.errors import UsageError
+from mcp_jail.store.files import FileError
+from mcp_jail.store.places import Places, checked_name
+from mcp_jail.store.policies import policy_names
+from mcp_jail.store.wrapped import WrappedFile, all_wrapped, is_all_wrapped
+
+
+class What(Enum):
+    """The kinds of findings."""
+
+    REVERTED = "reverted"
+    ADDED = "added"
+    DANGLING = "dangling"
+    FOREIGN = "foreign"
+    NO_POLICY = "no-policy"
+    UNREADABLE = "unreadable"
+    BARE = "bare"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing about one entry or file, and what mends it. `fails` where it should be mended."""
+
+    what: What
+    path: str
+    server: str
+    message: str
+    cure: str
+    fails: bool = True
+
+
+def look_at_clients(places: Places, ground: Ground, program: str) -> list[Finding]:
+    """All findings, file by file; FileError where our own record is damaged."""
+    known = {wrapped.path: wrapped for wrapped in all_wrapped(places)}
+    looking = _Looking(places, program, is_all=is_all_wrapped(places))
+    found: list[Finding] = []
+    for target in _targets(ground, known):
+        found += looking.at(target, known.get(os.path.realpath(target.path)))
+    return found
+
+
+def _targets(ground: Ground, known: dict[str, WrappedFile]) -> Iterator[Target]:
+    """The files of clients that are here, and those that were wrapped wherever they lie."""
+    seen: set[str] = set()
+    for target in existing(ground, ROWS):
+        seen.add(os.path.realpath(target.path))
+        yield target
+    for path in sorted(known.keys() - seen):
+        if os.path.isfile(path):
+            clients = {entry.client for entry in known[path].entries} - {"file"}
+            yield named(ground, path, min(clients, default=None))
+
+
+class _Looking:
+    """What is the same for all files."""
+
+    def __init__(self, places: Places, program: str, *, is_all: bool) -> None:
+        self._program = os.path.realpath(program)
+        self._policies = frozenset(policy_names(places))
+        self._is_all = is_all
+
+    def at(self, target: Target, known: WrappedFile | None) -> list[Finding]:
+        """The findings of one file."""
+        try:
+            opened = open_target(target)
+        except (DocumentError, FileError) as error:
+            if known is None or error.message == "the file is empty":
+                return []
+            message = f"cannot be read any more: {error.message}"
+            return [Finding(What.UNREADABLE, target.path, "", message, "mend it, or restore it")]
+        found = [
+            each for _, server in opened.servers for each in self._entry(target, server, known)
+        ]
+        return found or self._bare(target, opened, known)
+
+    def _entry(self, target: Target, server: Server, known: WrappedFile | None) -> list[Finding]:
+        if server.state is State.WRAPPED:
+            return self._wrapped(target, server)
+        watched = known is not None or self._is_all
+        if server.state is not State.BARE or not watched:
+            return []
+        if known is not None and any(entry.path == server.path for entry in known.entries):
+            message = (
+                "was wrapped and is not any more; its client wrote its own copy, or somebody did"
+            )
+            return [self._finding(What.REVERTED, target, server, message)]
+        if known is not None and mark_of(server) in known.left:
+            return []
+        message = "is not wrapped, and was not here, or not like this, when you wrapped the others"
+        return [self._finding(What.ADDED, target, server, message)]
+
+    def _wrapped(self, target: Target, server: Server) -> list[Finding]:
+        ours = server.ours
+        if ours is None or os.path.basename(ours.program) != PROGRAM:
+            return []
+        program = ours.program if os.path.isabs(ours.program) else shutil.which(ours.program)
+        again = self._command("unwrap", target, server), self._command("wrap", target, server)
+        cure = " && ".join(again)
+        if program is None or not os.access(program, os.X_OK):
+            message = f"starts '{ours.program}', which is not there"
+            return [Finding(What.DANGLING, target.path, server.name, message, cure)]
+        if os.path.realpath(program) != self._program:
+            message = f"starts another program of our name: '{program}'"
+            return [Finding(What.FOREIGN, target.path, server.name, message, cure)]
+        if ours.policy is not None and not self._has_policy(ours.policy):
+            message = f"goes by the policy '{ours.policy}', which is not there"
+            return [Finding(What.NO_POLICY, target.path, server.name, message, cure)]
+        return []
+
+    def _has_policy(self, name: str) -> bool:
+        try:
+            return checked_name(name) in self._policies
+        except UsageError:
+            return False
+
+    def _bare(self, target: Target, opened: Opened, known: WrappedFile | None) -> list[Finding]:
+        """One line for a file that nobody wrapped; it fails nothing."""
+        bare = [server for _, server in opened.servers if server.state is State.BARE]
+        if not bare or known is not None or self._is_all:
+            return []
+        message = f"{len(bare)} not wrapped: {', '.join(server.name for server in bare)}"
+        cure = f"mcp-jail wrap {target.path}"
+        return [Finding(What.BARE, target.path, "", message, cure, fails=False)]
+
+    def _finding(self, what: What, target: Target, server: Server, message: str) -> Finding:
+        return Finding(
+            what, target.path, server.name, message, self._command("wrap", target, server)
+        )
+
+    def _command(self, verb: str, target: Target, server: Server) -> str:
+        return f"mcp-jail {verb} {shlex.quote(target.path)} --server {shlex.quote(server.name)}"
