@@ -1,6 +1,6 @@
 # make demo    what mcp-jail is for, in seconds; needs no Node.js
 # make test    everything the tests need, then the tests; works on a fresh machine
-# make clients whole MCP clients and the conformance suites, for more tests to run; 850 MB
+# make clients whole MCP clients and the conformance suites, for more tests to run; 1.3 GB
 # make check   format, lint, layers, types, architecture: fast, needs no jail
 # make format  put the code into shape
 # make clean   remove what was made here

@@ -1,4 +1,4 @@
-"""Whole clients as people run them: Claude Code, Gemini CLI and Inspector, each in a fresh home."""
+"""Whole clients as people run them: Claude Code, Codex, Gemini CLI, Inspector; in fresh homes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import subprocess
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from driver import PATIENCE, Home
+from driver import PATIENCE, Home, running
 
 # Nothing of a test is told to anybody, and nothing is fetched.
 SILENT: Final = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
 # Else Gemini CLI starts no server in a directory that nobody said to trust.
 TRUSTED: Final = {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
+
+
+_OURSELVES: Final = {"name": "mcp-jail-test", "title": "mcp-jail", "version": "1"}
 
 
 class Said(NamedTuple):
@@ -33,6 +36,10 @@ class Applications(NamedTuple):
     def claude(self, servers: dict[str, list[str]]) -> Said:
         """`claude mcp list` with these servers in the user's configuration."""
         self._configure(".claude.json", servers)
+        return self.claude_again()
+
+    def claude_again(self) -> Said:
+        """`claude mcp list` with the configuration that is there."""
         # The package for musl may lie beside it.
         packages = (self.tree / "@anthropic-ai").glob("claude-code-linux-*")
         program = next(p for p in packages if not p.name.endswith("-musl")) / "claude"
@@ -41,8 +48,27 @@ class Applications(NamedTuple):
     def gemini(self, servers: dict[str, list[str]]) -> Said:
         """`gemini mcp list` with these servers in the user's settings."""
         self._configure(".gemini/settings.json", servers)
+        return self.gemini_again()
+
+    def gemini_again(self) -> Said:
+        """`gemini mcp list` with the settings that are there."""
         script = self.tree / "@google" / "gemini-cli" / "bundle" / "gemini.js"
         return self._run([self.node, str(script), "mcp", "list"], TRUSTED)
+
+    def codex_again(self) -> dict[str, set[str]]:
+        """The tools of each server, as `codex app-server` starts it and lists them.
+
+        `codex mcp list` starts no server; this is what Codex's own window asks.
+        """
+        program = next((self.tree / "@openai").glob("codex-linux-*/vendor/*/bin/codex"))
+        words = [str(program), "app-server"]
+        with running(words, self.home.environ(), self.home.path) as client:
+            client.send(id=0, method="initialize", params={"clientInfo": _OURSELVES})
+            client.answer(0)
+            client.send(method="initialized")
+            client.send(id=1, method="mcpServerStatus/list", params={})
+            listed = client.answer(1)["result"]["data"]
+        return {server["name"]: {*server["tools"]} for server in listed}
 
     def inspector(self, era: str, server: list[str], *request: str) -> Said:
         """`mcp-inspector --cli` with one request."""
