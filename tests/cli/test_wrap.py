@@ -247,3 +247,32 @@ def test_doctor_tells_of_weaker_policies_and_fails_only_when_it_is_to_be_strict(
     said = done(home, "doctor")
     assert said.returncode == 1
     assert "broken: cannot be used" in said.stdout
+
+
+def test_a_report_shows_no_secret_of_a_command(home: Home) -> None:
+    entry = '{"command": "x", "args": ["--token", "hunter2hunter2", "https://u:pw4711@h/"]}'
+    write(home, ".cursor/mcp.json", '{"mcpServers": {"a": ' + entry + "}}")
+    for more in ([], ["--json"]):
+        said = done(home, "wrap", "--all", "--dry-run", *more)
+        assert "--token" in said.stdout
+        assert "hunter2" not in said.stdout
+        assert "pw4711" not in said.stdout
+
+
+def test_a_program_in_a_cache_is_not_written_into_files(home: Home) -> None:
+    cached = home.path / ".cache/uv/archive-v0/abc/bin/mcp-jail"
+    cached.parent.mkdir(parents=True)
+    script = f"import sys\nsys.argv[0] = {str(cached)!r}\n"
+    Path(f"{cached}.py").write_text(script + "from mcp_jail.cli import main\nsys.exit(main())\n")
+    cached.write_text(f'#!/bin/sh\nexec {MCP_JAIL.parent}/python {cached}.py "$@"\n')
+    cached.chmod(0o755)
+    write(home, ".cursor/mcp.json")
+    said = subprocess.run(
+        [cached, "wrap", "--all", "--yes"],
+        capture_output=True,
+        text=True,
+        env=home.environ(),
+        check=False,
+    )
+    assert said.returncode == 2
+    assert "lies in a cache" in said.stderr

@@ -10,8 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mcp_jail.clients.planning import Group
+from mcp_jail.clients.applying import apply_wrap
+from mcp_jail.clients.planning import Group, plan_wrap
+from mcp_jail.clients.policy_names import Names
 from mcp_jail.clients.replacing import BACKUP
+from mcp_jail.clients.targets import ROWS, existing
 from mcp_jail.config import load
 from mcp_jail.store.wrapped import read_wrapped
 from wrap.homes import CURSOR, ClientHome, of
@@ -161,9 +164,6 @@ def test_codex_would_refuse_a_mixture_and_so_do_we(home: ClientHome) -> None:
 def test_a_client_that_would_change_our_path_is_refused(home: ClientHome) -> None:
     path = home.write(".gemini/settings.json", ENTRY)
     given = msgspec.structs.replace(home.circumstances(), program="/opt/$x/mcp-jail")
-    from mcp_jail.clients.planning import plan_wrap
-    from mcp_jail.clients.policy_names import Names
-
     plan = plan_wrap(given, home.target(path), Names(home.places, str(home.path)))
     assert "would change the path" in of(plan, Group.REFUSED)["time"].reason
 
@@ -321,3 +321,33 @@ def test_five_megabytes_of_history_are_wrapped_and_come_back(home: ClientHome) -
     assert abs(path.stat().st_size - len(text)) < 200
     home.unwrap(path)
     assert path.read_text() == text
+
+
+def test_half_a_character_refuses_its_entry_and_no_other(home: ClientHome) -> None:
+    half = '{"command": "x", "args": ["\\ud83d"]}'
+    text = file_of(odd=half, good='{"command": "x"}')[:-1] + ', "history": ["cut \\ud83d"]}'
+    path = home.write(".junie/mcp/mcp.json", text)
+    plan = home.wrap(path)
+    assert set(of(plan, Group.DONE)) == {"good"}
+    assert "half a character" in of(plan, Group.REFUSED)["'odd'"].reason
+    home.unwrap(path)
+    assert path.read_text() == text
+
+
+def test_a_policy_that_two_files_need_comes_with_each_of_them(home: ClientHome) -> None:
+    names = Names(home.places, str(home.path))
+    paths = (home.write(CURSOR, ENTRY), home.write(".junie/mcp/mcp.json", ENTRY))
+    plans = [plan_wrap(home.circumstances(), home.target(path), names) for path in paths]
+    assert [len(plan.policies) for plan in plans] == [1, 1]
+    apply_wrap(home.places, plans[1])
+    assert os.path.isfile(home.places.policy("time"))
+
+
+def test_files_above_in_the_work_tree_are_the_projects_too(home: ClientHome) -> None:
+    path = home.write("src/shop/.mcp.json", ENTRY)
+    deep = home.path / "src" / "shop" / "web" / "app"
+    deep.mkdir(parents=True)
+    ground = msgspec.structs.replace(home.circumstances().ground, cwd=str(deep))
+    assert existing(ground, ROWS) == []
+    (home.path / "src" / "shop" / ".git").mkdir()
+    assert [target.path for target in existing(ground, ROWS)] == [str(path)]

@@ -80,6 +80,11 @@ def own_program(home: str) -> str:
     if os.path.basename(running) != PROGRAM:
         running = os.path.join(os.path.dirname(sys.executable), PROGRAM)
     real = os.path.realpath(running)
+    if any(part in real for part in _PASSING):
+        raise UsageError(
+            f"'{real}' lies in a cache and may be gone tomorrow, and with it every wrapped server",
+            hint="install mcp-jail first: pipx install, or uv tool install",
+        )
     for stable in (os.path.join(home, ".local/bin", PROGRAM), shutil.which(PROGRAM)):
         if stable and os.path.realpath(stable) == real:
             return os.path.abspath(stable)
@@ -89,6 +94,10 @@ def own_program(home: str) -> str:
             hint="install mcp-jail, and call it by its name",
         )
     return running
+
+
+# Where uvx and pipx run put a program that is used once.
+_PASSING = ("/.cache/", "/archive-v")
 
 
 def _is_project(target: Target) -> bool:

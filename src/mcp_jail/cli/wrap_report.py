@@ -7,10 +7,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from mcp_jail.cli.inert_text import named
 from mcp_jail.cli.out import bullet, counted, folded, heading
 from mcp_jail.clients.planning import FilePlan, Group, Outcome
 from mcp_jail.clients.running import Running
+from mcp_jail.core.redact import Redactor
 from mcp_jail.errors import UsageError
 
 # Characters of one word of a command.
@@ -111,8 +114,8 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "within": outcome.within,
         "reason": outcome.reason,
         "hint": outcome.hint,
-        "before": list(outcome.before),
-        "after": list(outcome.after),
+        "before": _without_secrets(outcome.before),
+        "after": _without_secrets(outcome.after),
         "policy": outcome.policy,
         "policy_is_new": outcome.policy_is_new,
         "moved": list(outcome.moved),
@@ -137,4 +140,11 @@ def _print_outcome(plan: FilePlan, outcome: Outcome, home: str) -> None:
 
 
 def _line(words: Sequence[str]) -> str:
-    return " ".join(named(word, WORD_SHOWN) for word in words)
+    return " ".join(named(word, WORD_SHOWN) for word in _without_secrets(words))
+
+
+def _without_secrets(words: Sequence[str]) -> list[str]:
+    """A command with what may be a secret blotted out: a report is pasted and kept in logs."""
+    shown = Redactor(known=(), key=b"").arguments(list(words))
+    found = msgspec.json.decode(shown) if shown is not None else []
+    return found if isinstance(found, list) else ["(too long to be shown)"]

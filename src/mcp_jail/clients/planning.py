@@ -209,7 +209,10 @@ def _one(
         change = wrap_entry(
             document, server, program=given.program, policy=chosen.name, is_file=os.path.isfile
         )
-        policy = _policy(given, server, chosen.name, words) if chosen.is_new else None
+        if chosen.is_new:
+            names.texts[chosen.name] = _policy_text(given, server, chosen.name, words)
+        text = names.texts.get(chosen.name)
+        policy = None if text is None else NewPolicy(chosen.name, text)
     except JailError as error:
         refused = Outcome(
             Group.REFUSED, server.name, row.name, error.message, error.hint, server.within
@@ -237,7 +240,7 @@ def _of_ours(server: Server) -> str:
     return "somebody wrote it by hand"
 
 
-def _policy(given: Circumstances, server: Server, name: str, words: tuple[str, ...]) -> NewPolicy:
+def _policy_text(given: Circumstances, server: Server, name: str, words: tuple[str, ...]) -> str:
     launch = server.launch
     entry = ServerEntry(
         name, words, {} if launch is None else launch.variables, launch.cwd if launch else None
@@ -245,10 +248,10 @@ def _policy(given: Circumstances, server: Server, name: str, words: tuple[str, .
     environ, home = given.ground.environ, given.ground.home
     offered = offers(words, environ=environ, cwd=launch.cwd if launch and launch.cwd else home)
     try:
-        return NewPolicy(name, starter_policy(entry, home=home, offers=offered))
+        return starter_policy(entry, home=home, offers=offered)
     except JailError:  # words that no policy can hold: then it names no command
         nameless = msgspec.structs.replace(entry, command=())
-        return NewPolicy(name, starter_policy(nameless, home=home, offers=offered))
+        return starter_policy(nameless, home=home, offers=offered)
 
 
 def carried_out(

@@ -36,6 +36,8 @@ class Names:
     def __init__(self, places: Places, home: str) -> None:
         self._places, self._home = places, home
         self._given: dict[str, Wanted] = {}
+        # The texts of policies to be made: each file that needs one brings it, should another fail.
+        self.texts: dict[str, str] = {}
 
     def choose(self, server: str, client: str, wanted: Wanted) -> Chosen:
         """The policy of an entry; the same for entries that start the same."""

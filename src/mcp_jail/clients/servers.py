@@ -6,6 +6,7 @@ history, a cache or another client's settings is no server.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import Enum
 
@@ -141,6 +142,8 @@ def _judged(row: Row, path: KeyPath, name: str, node: Node) -> Server:
         return Server(row, path, name, State.REFUSED, why)
     is_address = any(_deep(node, row, key) for key in ADDRESS_KEYS)
     found = _launch_of(node, path, row)
+    if isinstance(found, Launch) and not _is_whole(path, found):
+        return Server(row, path, repr(name), State.REFUSED, "it has half a character in it")
     if found is None:
         why = "it is reached at a URL, nothing is started here" if is_address else NO_COMMAND
         return Server(row, path, name, State.LEFT, why)
@@ -155,6 +158,15 @@ def _judged(row: Row, path: KeyPath, name: str, node: Node) -> Server:
         return Server(row, path, name, State.WRAPPED, launch=found, ours=ours)
     return Server(row, path, name, State.LEFT if why else State.BARE, why, found)
 
+
+def _is_whole(path: KeyPath, launch: Launch) -> bool:
+    """Whether all texts are characters; half of a pair of them can stand in no other file."""
+    variables = launch.variables
+    texts = (*map(str, path), *launch.words, *variables, *variables.values(), launch.cwd or "")
+    return all(text.isascii() or not _HALF.search(text) for text in texts)
+
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 NO_COMMAND = "it starts no command"
 

@@ -33,6 +33,17 @@ class Ground(msgspec.Struct, frozen=True):
     cwd: str
     environ: Mapping[str, str]
 
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """This directory and those above it in its git work tree: clients look there as well."""
+        folders = [self.cwd]
+        while not os.path.lexists(os.path.join(folders[-1], ".git")):
+            parent = os.path.dirname(folders[-1])
+            if parent in {folders[-1], self.home}:
+                return (self.cwd,)
+            folders.append(parent)
+        return tuple(folders)
+
 
 def client_ids() -> list[str]:
     """The names that `--client` takes."""
@@ -83,7 +94,11 @@ def why_never(ground: Ground, path: str) -> str:
 
 def _paths(ground: Ground, row: Row) -> list[str]:
     patterns = row.macos if sys.platform == "darwin" and row.macos else row.files
-    expanded = [_expanded(ground, pattern) for pattern in patterns]
+    expanded = [
+        _expanded(msgspec.structs.replace(ground, cwd=folder), pattern)
+        for pattern in patterns
+        for folder in (ground.projects if row.scope is Scope.PROJECT else (ground.cwd,))
+    ]
     return [
         path
         for pattern in expanded
