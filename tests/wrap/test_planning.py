@@ -16,6 +16,7 @@ from mcp_jail.clients.policy_names import Names
 from mcp_jail.clients.replacing import BACKUP
 from mcp_jail.clients.targets import ROWS, existing
 from mcp_jail.config import load
+from mcp_jail.store.files import FileError
 from mcp_jail.store.wrapped import read_wrapped
 from wrap.homes import CURSOR, ClientHome, of
 from wrap.sampled import ALL, PROGRAM, Sample, file_of
@@ -351,3 +352,27 @@ def test_files_above_in_the_work_tree_are_the_projects_too(home: ClientHome) -> 
     assert existing(ground, ROWS) == []
     (home.path / "src" / "shop" / ".git").mkdir()
     assert [target.path for target in existing(ground, ROWS)] == [str(path)]
+
+
+@pytest.mark.parametrize("name", ["HOME", "MCP_JAIL_HOME"])
+def test_an_entry_that_would_hide_our_policies_from_us_is_refused(
+    home: ClientHome, name: str
+) -> None:
+    entry = f'{{"command": "x", "env": {{"{name}": "/elsewhere"}}}}'
+    plan = home.plan(home.write(CURSOR, file_of(a=entry)))
+    assert f"it sets {name}" in of(plan, Group.REFUSED)["a"].reason
+
+
+def test_a_change_that_fails_leaves_nothing_that_would_be_believed(home: ClientHome) -> None:
+    path = home.write(CURSOR, ENTRY)
+    plan = home.plan(path)
+    path.write_text(ENTRY + "\n")
+    with pytest.raises(FileError, match="has changed meanwhile"):
+        apply_wrap(home.places, plan)
+    assert os.listdir(path.parent) == [path.name]
+    assert read_wrapped(home.places, str(path)).entries == ()
+    home.wrap(path)
+    with pytest.raises(FileError, match="has changed meanwhile"):
+        apply_wrap(home.places, plan)
+    assert Path(f"{path}{BACKUP}").read_text() == ENTRY + "\n"
+    assert len(read_wrapped(home.places, str(path)).entries) == 1

@@ -43,14 +43,16 @@ def why_not_replaceable(path: str) -> str:
     return ""
 
 
-def keep_first(places: Places, path: str, content: bytes) -> str:
-    """Keep the first original beside the file, or in our state where that is a git work tree."""
+def keep_first(places: Places, path: str, content: bytes) -> bool:
+    """Keep the first original beside the file, or in our state where that is a git work tree.
+
+    False where one is kept already.
+    """
     target = os.path.realpath(path)
     backup = backup_of(places, path)
     if backup != target + BACKUP:
         make_folder(places)
-    create_private(backup, content)
-    return backup
+    return create_private(backup, content)
 
 
 def drop_kept(places: Places, path: str, content: bytes) -> None:
