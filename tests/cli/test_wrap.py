@@ -276,3 +276,13 @@ def test_a_program_in_a_cache_is_not_written_into_files(home: Home) -> None:
     )
     assert said.returncode == 2
     assert "lies in a cache" in said.stderr
+
+
+def test_what_is_not_covered_is_told(home: Home) -> None:
+    write(home, ".cursor/mcp.json")
+    write(home, ".config/crush/crushrc", "mcp add files --command node\n")
+    said = done(home, "wrap", "--all", "--yes")
+    assert said.returncode == 0
+    assert "Crush, ~/.config/crush/crushrc" in said.stdout
+    assert "it is a shell script" in said.stdout
+    assert "Wrapped 1 server in 1 file" in said.stdout

@@ -14,7 +14,7 @@ import yaml
 
 from mcp_jail.clients.catalogue import Row, Scope, Syntax
 from mcp_jail.clients.planning import Group
-from mcp_jail.clients.targets import ROWS, existing
+from mcp_jail.clients.targets import ROWS, beyond, existing
 from wrap.homes import ClientHome, of
 from wrap.sampled import PROGRAM
 
@@ -163,3 +163,23 @@ def test_a_link_into_a_store_that_cannot_be_written_is_refused(home: ClientHome)
     link.parent.mkdir(parents=True)
     link.symlink_to(store)
     assert "read-only" in of(home.wrap(link), Group.REFUSED)[""].reason
+
+
+def test_one_file_behind_two_names_is_one_file(home: ClientHome) -> None:
+    target = home.write("dotfiles/mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')
+    for name in (".cursor/mcp.json", ".junie/mcp/mcp.json"):
+        link = home.path / name
+        link.parent.mkdir(parents=True)
+        link.symlink_to(target)
+    (found,) = existing(home.circumstances().ground, ROWS)
+    assert {row.client for row in found.rows} == {"cursor", "junie"}
+
+
+def test_what_is_not_covered_is_told_where_it_is_there(home: ClientHome) -> None:
+    ground = home.circumstances().ground
+    assert beyond(ground) == []
+    script = home.write(".config/crush/crushrc", "mcp add files --command node\n")
+    home.write(".claude/plugins/cache/x/.mcp.json", "{}")
+    told = {each.name: path for each, path in beyond(ground)}
+    assert told["Crush"] == str(script)
+    assert set(told) == {"Crush", "plugins of Claude Code"}

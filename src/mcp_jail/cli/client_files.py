@@ -9,8 +9,17 @@ import sys
 
 from mcp_jail.clients.catalogue import Scope
 from mcp_jail.clients.our_entries import PROGRAM
-from mcp_jail.clients.planning import Circumstances, FilePlan, Group, whole
-from mcp_jail.clients.targets import ROWS, Ground, Target, existing, named, rows_of
+from mcp_jail.clients.planning import Circumstances, FilePlan, Group, Outcome, whole
+from mcp_jail.clients.targets import (
+    ROWS,
+    Ground,
+    Target,
+    beyond,
+    existing,
+    merged,
+    named,
+    rows_of,
+)
 from mcp_jail.errors import UsageError
 from mcp_jail.store.places import find_places, home_folder
 
@@ -56,19 +65,27 @@ def targets_of(
         missing = [target.path for target in found if not os.path.isfile(target.path)]
         if missing:
             raise UsageError(f"there is no file '{missing[0]}'")
-        return found, []
+        return merged(found), []
     if arguments.client is None and not arguments.all:
         known = sorted({row.client for target in existing(ground, ROWS) for row in target.rows})
         here = f"here are files of: {', '.join(known)}" if known else "no client's file is here"
         raise UsageError("which files? name FILE, --client ID or --all", hint=here)
     rows = ROWS if arguments.client is None else rows_of(arguments.client)
     all_found = existing(ground, rows)
-    projects = [target for target in all_found if _is_project(target)]
+    left = _not_covered(ground) if arguments.all else []
     if arguments.project:
-        return all_found, []
+        return all_found, left
+    projects = [target for target in all_found if _is_project(target)]
     why = "it is a project's file, which others may get"
-    left = [whole(target, Group.SKIPPED, why, "--project takes it along") for target in projects]
+    left += [whole(target, Group.SKIPPED, why, "--project takes it along") for target in projects]
     return [target for target in all_found if target not in projects], left
+
+
+def _not_covered(ground: Ground) -> list[FilePlan]:
+    return [
+        FilePlan(path, (), (Outcome(Group.SKIPPED, "", each.name, each.why),))
+        for each, path in beyond(ground)
+    ]
 
 
 def own_program(home: str) -> str:

@@ -80,6 +80,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""  # what a person has to do or know once an entry is wrapped
 
 
+class Beyond(msgspec.Struct, frozen=True, kw_only=True):
+    """A place where servers are configured that is left, and why; told where it is there."""
+
+    name: str
+    places: tuple[str, ...]
+    why: str
+
+
 # Keys that say a server is reached by address; no process is started.
 ADDRESS_KEYS = ("url", "serverUrl", "httpUrl", "uri", "tcp")
 

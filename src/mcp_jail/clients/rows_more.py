@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_jail.clients.catalogue import LIST, PLAIN, Fills, Row, Scope, Shape, Syntax
+from mcp_jail.clients.catalogue import LIST, PLAIN, Beyond, Fills, Row, Scope, Shape, Syntax
 
 _CODE = ("Code", "Code - Insiders", "VSCodium")
 _MAC = "~/Library/Application Support"
@@ -253,6 +253,54 @@ MORE = (
         fills=Fills.BRACED,
     ),
     Row(
+        client="trae",
+        name="Trae",
+        files=("~/.config/Trae/User/mcp.json", "~/.config/Trae CN/User/mcp.json"),
+        macos=(f"{_MAC}/Trae/User/mcp.json", f"{_MAC}/Trae CN/User/mcp.json"),
+        syntax=Syntax.JSON,
+        fills=Fills.BRACED,
+    ),
+    Row(
+        client="trae",
+        name="Trae",
+        scope=Scope.PROJECT,
+        files=("./.trae/mcp.json",),
+        syntax=Syntax.JSON,
+        fills=Fills.BRACED,
+    ),
+    Row(
+        client="jan",
+        name="Jan",
+        files=("~/.local/share/Jan/data/mcp_config.json", "~/.config/Jan/data/mcp_config.json"),
+        macos=(f"{_MAC}/Jan/data/mcp_config.json",),
+        syntax=Syntax.JSON,
+        disabled="active",
+        rewrites="on each change in its window",
+        processes=("Jan", "jan"),
+    ),
+    Row(
+        client="boltai",
+        name="BoltAI",
+        files=("~/.boltai/mcp.json",),
+        syntax=Syntax.JSON,
+        fills=Fills.BRACED,
+    ),
+    Row(
+        client="factory",
+        name="Factory",
+        files=("~/.factory/mcp.json",),
+        syntax=Syntax.JSON,
+        disabled="disabled",
+        fills=Fills.BRACED,
+    ),
+    Row(
+        client="kimi",
+        name="Kimi CLI",
+        files=("~/.kimi/mcp.json",),
+        syntax=Syntax.JSON,
+        fills=Fills.BRACED,
+    ),
+    Row(
         client="claude-plugin",
         name="a plugin of Claude Code",
         scope=Scope.PROJECT,
@@ -262,5 +310,30 @@ MORE = (
         shapes=(PLAIN,),
         fills=Fills.BRACED,
         note="an installed plugin is replaced at each update; wrap the one you write",
+    ),
+)
+
+_REPLACED = "it is replaced at each update; servers of your own belong into your own configuration"
+
+BEYOND = (
+    Beyond(
+        name="extensions of Claude Desktop",
+        places=("~/.config/Claude/Claude Extensions/*", f"{_MAC}/Claude/Claude Extensions/*"),
+        why=_REPLACED,
+    ),
+    Beyond(
+        name="plugins of Claude Code",
+        places=("~/.claude/plugins/cache/*",),
+        why=_REPLACED,
+    ),
+    Beyond(
+        name="extensions of Gemini CLI",
+        places=("~/.gemini/extensions/*/gemini-extension.json",),
+        why=_REPLACED,
+    ),
+    Beyond(
+        name="Crush",
+        places=("~/.config/crush/crushrc",),
+        why="it is a shell script: write mcp-jail run NAME -- into its lines yourself",
     ),
 )

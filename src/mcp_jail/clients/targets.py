@@ -11,9 +11,19 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from mcp_jail.clients.catalogue import LIST, NESTED, OLD_ZED, PLAIN, Fills, Row, Scope, Syntax
+from mcp_jail.clients.catalogue import (
+    LIST,
+    NESTED,
+    OLD_ZED,
+    PLAIN,
+    Beyond,
+    Fills,
+    Row,
+    Scope,
+    Syntax,
+)
 from mcp_jail.clients.rows_first import FIRST
-from mcp_jail.clients.rows_more import MORE
+from mcp_jail.clients.rows_more import BEYOND, MORE
 from mcp_jail.errors import UsageError
 
 ROWS = (*FIRST, *MORE)
@@ -62,14 +72,31 @@ def rows_of(client: str) -> tuple[Row, ...]:
 
 def existing(ground: Ground, rows: Iterable[Row]) -> list[Target]:
     """The files of these rows that are there; each once, with all rows that know it."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        for path in _paths(ground, row):
-            if os.path.isfile(path):
-                known = found.setdefault(path, [])
-                if row not in known:
-                    known.append(row)
-    return [Target(path, tuple(known)) for path, known in found.items()]
+    there = (
+        Target(path, (row,)) for row in rows for path in _paths(ground, row) if os.path.isfile(path)
+    )
+    return merged(there)
+
+
+def merged(targets: Iterable[Target]) -> list[Target]:
+    """Each file once, whatever names and links lead to it, with all its rows."""
+    found: dict[str, Target] = {}
+    for target in targets:
+        real = os.path.realpath(target.path)
+        known = found.get(real, Target(target.path, ()))
+        rows = tuple(dict.fromkeys((*known.rows, *target.rows)))
+        found[real] = Target(known.path, rows)
+    return list(found.values())
+
+
+def beyond(ground: Ground) -> list[tuple[Beyond, str]]:
+    """Places here whose servers are not covered."""
+    found = []
+    for each in BEYOND:
+        for pattern in each.places:
+            expanded = _expanded(ground, pattern)
+            found += [(each, path) for path in sorted(glob.glob(expanded))[:1]]
+    return found
 
 
 def named(ground: Ground, path: str, client: str | None) -> Target:
