@@ -376,3 +376,9 @@ def test_a_change_that_fails_leaves_nothing_that_would_be_believed(home: ClientH
         apply_wrap(home.places, plan)
     assert Path(f"{path}{BACKUP}").read_text() == ENTRY + "\n"
     assert len(read_wrapped(home.places, str(path)).entries) == 1
+
+
+def test_a_variable_that_the_client_fills_in_cannot_move(home: ClientHome) -> None:
+    entry = '{"command": "x", "env": {"PYTHONPATH": "${workspaceFolder}/lib"}}'
+    plan = home.plan(home.write(CURSOR, file_of(a=entry)))
+    assert "fills in a part of PYTHONPATH" in of(plan, Group.REFUSED)["a"].reason

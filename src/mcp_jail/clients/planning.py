@@ -161,76 +161,87 @@ def _lock_of(path: str) -> str:
 
 
 def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) -> FilePlan:
-    outcomes: list[Outcome] = []
-    policies: list[NewPolicy] = []
-    entries: list[WrappedEntry] = []
-    changes: list[tuple[Document, Change, Row]] = []
-    left: list[str] = []
     if not found.servers:
         return whole(target, Group.SKIPPED, "there are no servers in it")
-    for document, server in found.servers:
-        if not given.is_meant(server):
-            if server.state is State.BARE:
-                left.append(mark_of(server))
-            continue
-        outcome, change, policy = _one(given, document, server, names)
-        outcomes.append(outcome)
-        if change is not None:
-            changes.append((document, change, server.row))
-            entry = WrappedEntry(server.path, server.row.client, outcome.policy, change.remembered)
-            entries.append(entry)
-        if policy is not None:
-            policies.append(policy)
+    meant = [each for each in found.servers if given.is_meant(each[1])]
+    made = [(document, server, _one(given, document, server, names)) for document, server in meant]
+    outcomes = tuple(each.outcome for _, _, each in made)
+    changes = [(document, each.change, s.row) for document, s, each in made if each.change]
     if not changes:
-        return FilePlan(target.path, target.rows, tuple(outcomes), found.content, found.content)
-    after, step = carried_out(found, changes, tuple(entry.path for entry in entries))
-    record = _recorded(given.places, target.path, step, entries, left)
-    return FilePlan(
-        target.path, target.rows, tuple(outcomes), found.content, after, tuple(policies), record
+        return FilePlan(target.path, target.rows, outcomes, found.content, found.content)
+    entries = tuple(
+        WrappedEntry(s.path, s.row.client, each.outcome.policy, each.change.remembered)
+        for _, s, each in made
+        if each.change
     )
+    after, step = carried_out(found, changes, tuple(entry.path for entry in entries))
+    bare = [server for _, server in found.servers if server.state is State.BARE]
+    left = tuple(mark_of(server) for server in bare if not given.is_meant(server))
+    record = _recorded(given.places, target.path, step, entries, left)
+    policies = tuple(each.policy for _, _, each in made if each.policy)
+    return FilePlan(target.path, target.rows, outcomes, found.content, after, policies, record)
 
 
-def _one(
-    given: Circumstances, document: Document, server: Server, names: Names
-) -> tuple[Outcome, Change | None, NewPolicy | None]:
-    row = server.row
+class _Made(msgspec.Struct, frozen=True):
+    """What becomes of one entry, with what there is to write for it."""
+
+    outcome: Outcome
+    change: Change | None = None
+    policy: NewPolicy | None = None
+
+
+def _one(given: Circumstances, document: Document, server: Server, names: Names) -> _Made:
     if server.state is not State.BARE:
-        group = {State.WRAPPED: Group.ALREADY, State.REFUSED: Group.REFUSED}.get(
-            server.state, Group.SKIPPED
-        )
-        reason = server.reason or _of_ours(server)
-        return Outcome(group, server.name, row.name, reason, within=server.within), None, None
+        groups = {State.WRAPPED: Group.ALREADY, State.REFUSED: Group.REFUSED}
+        group = groups.get(server.state, Group.SKIPPED)
+        return _Made(outcome_of(server, group, server.reason or _of_ours(server)))
     try:
-        if re.search(row.fills.value, given.program):
-            raise DocumentError(f"{row.name} would change the path '{given.program}'")
-        words = command_words(server, is_file=os.path.isfile)
-        loaders = loaders_of(server)
-        chosen = names.choose(server.name, row.client, Wanted(words, loaders))
-        change = wrap_entry(
-            document, server, program=given.program, policy=chosen.name, is_file=os.path.isfile
-        )
-        if chosen.is_new:
-            names.texts[chosen.name] = _policy_text(given, server, chosen.name, words)
-        text = names.texts.get(chosen.name)
-        policy = None if text is None else NewPolicy(chosen.name, text)
+        return _made(given, document, server, names)
     except JailError as error:
-        refused = Outcome(
-            Group.REFUSED, server.name, row.name, error.message, error.hint, server.within
-        )
-        return refused, None, None
-    after = (given.program, *wrapped_words(chosen.name), *words)
-    outcome = Outcome(
-        Group.DONE,
-        server.name,
-        row.name,
-        within=server.within,
+        return _Made(outcome_of(server, Group.REFUSED, error.message, error.hint))
+
+
+def _made(given: Circumstances, document: Document, server: Server, names: Names) -> _Made:
+    """An entry that can be wrapped, wrapped; JailError where it cannot be after all."""
+    words, loaders = _launch_as_started(given, server)
+    chosen = names.choose(server.name, server.row.client, Wanted(words, loaders))
+    change = wrap_entry(
+        document, server, program=given.program, policy=chosen.name, is_file=os.path.isfile
+    )
+    if chosen.is_new:
+        names.texts[chosen.name] = _policy_text(given, server, chosen.name, words)
+    text = names.texts.get(chosen.name)
+    outcome = msgspec.structs.replace(
+        outcome_of(server, Group.DONE),
         before=words,
-        after=after,
+        after=(given.program, *wrapped_words(chosen.name), *words),
         policy=chosen.name,
         policy_is_new=chosen.is_new,
         moved=tuple(change.remembered.variables),
     )
-    return outcome, change, policy
+    return _Made(outcome, change, None if text is None else NewPolicy(chosen.name, text))
+
+
+def _launch_as_started(
+    given: Circumstances, server: Server
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The words and the variables that a policy has to know, as the client starts them."""
+    row, fills = server.row, re.compile(server.row.fills.value)
+    if fills.search(given.program):
+        raise DocumentError(f"{row.name} would change the path '{given.program}'")
+    loaders = loaders_of(server)
+    for name, value in loaders.items():
+        if fills.search(value):
+            raise DocumentError(
+                f"{row.name} fills in a part of {name}, which moves into the policy",
+                hint=f"write the value of {name} out",
+            )
+    return command_words(server, is_file=os.path.isfile), loaders
+
+
+def outcome_of(server: Server, group: Group, reason: str = "", hint: str = "") -> Outcome:
+    """What there is to tell of an entry."""
+    return Outcome(group, server.name, server.row.name, reason, hint, server.within)
 
 
 def _of_ours(server: Server) -> str:
@@ -273,7 +284,7 @@ def mark_of(server: Server) -> str:
 
 
 def _recorded(
-    places: Places, path: str, step: Step, entries: Sequence[WrappedEntry], left: Sequence[str]
+    places: Places, path: str, step: Step, entries: Sequence[WrappedEntry], left: tuple[str, ...]
 ) -> WrappedFile:
     known = read_wrapped(places, os.path.realpath(path))
     new = {entry.path for entry in entries}
@@ -281,5 +292,5 @@ def _recorded(
         known.path,
         (*known.chain_to(step.before), step),
         (*(entry for entry in known.entries if entry.path not in new), *entries),
-        tuple(left),
+        left,
     )

@@ -16,6 +16,7 @@ from mcp_jail.clients.planning import (
     carried_out,
     open_target,
     opened,
+    outcome_of,
     unreadable,
     whole,
 )
@@ -74,17 +75,11 @@ def _exact(found: Opened, known: WrappedFile, meant: set[KeyPath]) -> tuple[byte
 def _one(
     before: Server, now: tuple[Document, Server] | None, known: WrappedFile
 ) -> tuple[Outcome, Change | None]:
+    words = () if before.launch is None else before.launch.words
+
     def put(group: Group, reason: str, back: tuple[str, ...] = ()) -> Outcome:
-        words = before.launch.words if before.launch and back else ()
-        return Outcome(
-            group,
-            before.name,
-            before.row.name,
-            reason,
-            within=before.within,
-            before=words,
-            after=back,
-        )
+        told = outcome_of(before, group, reason)
+        return msgspec.structs.replace(told, before=words if back else (), after=back)
 
     if before.state is not State.WRAPPED:
         return put(Group.ALREADY, ""), None

@@ -68,29 +68,37 @@ def wrap_entry(
     ours = wrapped_words(policy)
     remembered, splices, values = _without_loaders(document, launch)
     if launch.shape.args is None:
-        head = put_first(
-            document, _items(launch.command.value), [quoted(w) for w in (program, *ours)]
-        )
+        raws = [quoted(word) for word in (program, *ours)]
+        head = put_first(document, _items(launch.command.value), raws)
         values[launch.shape.command] = [program, *ours, *launch.words]
         return Change(launch.path, (head, *splices), values, remembered)
     words = command_words(server, is_file=is_file)
-    raw, shown = document.raw(launch.command.value), _movable(document, launch.command.value)
-    moved = (launch.words[0],) if len(words) == len(launch.words) else words
-    if [raw] != (own := [shown] if words == launch.words else [quoted(word) for word in words]):
-        is_one_line = "\n" not in raw
-        kept = (raw, launch.words[0], moved) if is_one_line else ("", "", ())
-        remembered = _with_line(remembered, *kept)
-    raws = [*(quoted(word) for word in ours), *own]
+    raws, remembered = _moved(document, launch, words, remembered)
+    raws = [*(quoted(word) for word in ours), *raws]
     splices.append(replaced(launch.command.value, quoted(program)))
     if launch.args is None:
-        listed = f"[{', '.join(raws)}]"
-        key = launch.shape.args
+        listed, key = f"[{', '.join(raws)}]", launch.shape.args
         splices.append(put_member(document, launch.holder, key, listed, launch.command))
         remembered = msgspec.structs.replace(remembered, without_args=True)
     else:
         splices.append(put_first(document, _items(launch.args.value), raws))
     values |= {launch.shape.command: program, launch.shape.args: [*ours, *words]}
     return Change(launch.path, tuple(splices), values, remembered)
+
+
+def _moved(
+    document: Document, launch: Launch, words: tuple[str, ...], remembered: Remembered
+) -> tuple[list[str], Remembered]:
+    """The command as items of a list, and what of its writing they do not keep."""
+    raw = document.raw(launch.command.value)
+    if words == launch.words:
+        items, moved = [_movable(document, launch.command.value)], words[:1]
+    else:
+        items, moved = [quoted(word) for word in words], words
+    if items == [raw] or "\n" in raw:  # of several lines, the step back to the byte knows
+        return items, remembered
+    meant = launch.words[0]
+    return items, msgspec.structs.replace(remembered, line=raw, meant=meant, words=moved)
 
 
 def command_words(
@@ -149,10 +157,6 @@ def unwrap_entry(document: Document, server: Server, remembered: Remembered) -> 
         splices.append(drop_first(document, args, gone))
         values[launch.shape.args] = list(ours.command[gone - HEAD :])
     return Change(launch.path, tuple(splices), values)
-
-
-def _with_line(remembered: Remembered, line: str, meant: str, words: tuple[str, ...]) -> Remembered:
-    return msgspec.structs.replace(remembered, line=line, meant=meant, words=words)
 
 
 def _launch(server: Server) -> Launch:
