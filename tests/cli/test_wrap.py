@@ -212,14 +212,20 @@ def test_the_stable_path_of_mcp_jail_is_written(home: Home) -> None:
 
 
 def test_text_of_a_file_acts_on_no_terminal(home: Home) -> None:
-    write(
-        home,
-        ".cursor/mcp.json",
-        '{"mcpServers": {"a\\u001b[2J": {"command": "\\u001b]0;x\\u0007"}}}',
+    escape, bell = "\\u001b[2J", "\\u001b]0;x\\u0007"
+    entries = (
+        f'"a{escape}": {{"command": "{bell}"}}, "b": {{"{escape}": 1, "{escape}": 2}}, '
+        f'"c": {{"command": "x", "env": {{"LD_{escape}": 1}}}}'
     )
-    said = done(home, "wrap", "--all", "--dry-run")
-    assert "\x1b" not in said.stdout
-    assert "\x07" not in said.stdout
+    path = write(home, ".cursor/mcp.json", '{"mcpServers": {' + entries + "}}")
+    for words in (["wrap", "--all", "--dry-run"], ["doctor"], ["wrap", str(path), "--yes"]):
+        said = done(home, *words)
+        assert said.stdout
+        assert not {"\x1b", "\x07"} & {*said.stdout, *said.stderr}
+    write(
+        home, ".cursor/mcp.json", '{"mcpServers": {' + entries.replace("command", "Command") + "}}"
+    )
+    assert not {"\x1b", "\x07"} & {*done(home, "doctor").stdout}
 
 
 def test_doctor_finds_an_entry_that_came_back_bare_and_the_cure_mends_it(home: Home) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from mcp_jail.cli.client_files import own_program
 from mcp_jail.cli.inert_text import named
 from mcp_jail.cli.out import bullet, folded, heading
-from mcp_jail.cli.wrap_report import WORD_SHOWN, shown
+from mcp_jail.cli.wrap_report import WORD_SHOWN, in_a_line, shown
 from mcp_jail.clients.health import Finding, look_at_clients
 from mcp_jail.clients.targets import Ground
 from mcp_jail.config import load
@@ -64,13 +64,13 @@ def print_files(files: Files, home: str) -> None:
     for each in files.clients:
         server = f", {named(each.server)}" if each.server else ""
         where = named(shown(each.path, home), WORD_SHOWN)
-        folded(f"{where}{server}: {each.message}")
-        bullet(f"  {each.cure}")  # in one line, to be copied
+        folded(f"{where}{server}: {in_a_line(each.message)}")
+        bullet(f"  {in_a_line(each.cure)}")  # in one line, to be copied
     if not files.clients:
         folded("nothing to mend")
     heading("Policies")
     for weak in files.policies:
-        folded(f"{weak.policy}: {weak.message}")
+        folded(f"{weak.policy}: {in_a_line(weak.message)}")
         bullet(f"  {weak.cure}")
     if not files.policies:
         folded("none is weaker than the default")

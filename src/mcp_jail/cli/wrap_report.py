@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from mcp_jail.cli.inert_text import named
+from mcp_jail.cli.inert_text import inert, named
 from mcp_jail.cli.out import bullet, counted, folded, heading
 from mcp_jail.clients.planning import FilePlan, Group, Outcome
 from mcp_jail.clients.running import Running
@@ -53,7 +53,7 @@ def print_notes(notes: Iterable[str]) -> None:
     if found:
         heading("Mind")
     for note in found:
-        folded(note)
+        folded(in_a_line(note))
 
 
 def notes_of(plans: Iterable[FilePlan], running: Sequence[Running], home: str) -> list[str]:
@@ -123,7 +123,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
 
 
 def _print_outcome(plan: FilePlan, outcome: Outcome, home: str) -> None:
-    where = f"{outcome.client}, {shown(plan.path, home)}"
+    where = f"{outcome.client}, {in_a_line(shown(plan.path, home))}"
     if outcome.within:
         where += f", for {named(outcome.within, WORD_SHOWN)}"
     bullet(f"{named(outcome.server)} ({where})" if outcome.server else where)
@@ -136,7 +136,13 @@ def _print_outcome(plan: FilePlan, outcome: Outcome, home: str) -> None:
     if outcome.moved:
         folded(f"  {', '.join(outcome.moved)}: would load code into mcp-jail; now in the policy")
     if outcome.reason:
-        folded(f"  {outcome.reason}", note=f"  {outcome.hint}" if outcome.hint else "")
+        note = f"  {in_a_line(outcome.hint)}" if outcome.hint else ""
+        folded(f"  {in_a_line(outcome.reason)}", note=note)
+
+
+def in_a_line(text: str) -> str:
+    """Words of ours that may quote a file, in which nothing acts on a terminal."""
+    return " ".join(inert(text).split("\n"))
 
 
 def _line(words: Sequence[str]) -> str:
