@@ -176,3 +176,27 @@ def test_of_the_shared_environment_only_what_may_be_a_secret_is_looked_for() -> 
         "correct horse",
         "/a/secret/value",
     }
+
+
+@pytest.mark.parametrize("secret", ["qx7z", "12345", "a b/c+", 'qu"te', "ünter"])
+def test_a_short_secret_is_found_where_a_short_value_of_a_variable_is_not(secret: str) -> None:
+    value = {"a": f"x {secret} y", secret: [secret], "f": f"a%20{secret}"}
+    encoded = msgspec.json.encode(value)
+    shared = Redactor(known=[secret], key=b"k").arguments(value)
+    assert bytes(shared or b"") == encoded
+    shown = bytes(Redactor(known=(), secrets=[secret], key=b"k").arguments(value) or b"").decode()
+    assert secret not in shown
+    assert secret not in str(msgspec.json.decode(shown))
+
+
+def test_a_secret_of_digits_is_found_as_a_number_too() -> None:
+    redactor = Redactor(known=(), secrets=["48151623"], key=b"k")
+    shown = bytes(redactor.arguments({"n": [48151623, 48151623.0, 4815, True, None]}) or b"")
+    assert shown == b'{"n":["[redacted]","[redacted]",4815,true,null]}'
+
+
+def test_known_values_alone_are_blotted_out_of_a_line() -> None:
+    redactor = Redactor(known=["hunter2-hunter2"], secrets=["qx7z"], key=b"k")
+    line = "hunter2-hunter2 qx7z ghp_" + "a1" * 18 + "." * 1000
+    assert redactor.known(line) == "[redacted] [redacted] ghp_" + "a1" * 18 + "." * 1000
+    assert redactor.known("nothing of it") == "nothing of it"

@@ -60,3 +60,14 @@ def test_much_that_is_held_asks_to_be_written(path: str) -> None:
     after = recorder.is_full
     recorder.append()
     assert [before, after, recorder.is_full] == [False, True, False]
+
+
+def test_secrets_are_taken_out_of_what_is_recorded_once_they_are_known(path: str) -> None:
+    recorder = recorder_of(path, [1, 2, 3])
+    recorder.hide(lambda text: text.replace("hunter-2", "[redacted]"))
+    recorder.append([Entry(kind=Kind.START, name="files", detail={"command": ["x", "hunter-2"]})])
+    recorder.hold([Entry(kind=Kind.RESULT, reason="it said hunter-2")])
+    recorder.append([Entry(kind=Kind.END)])
+    recorder.close()
+    assert b"hunter-2" not in Path(path).read_bytes()
+    assert verify_file(path).state is RunState.OK

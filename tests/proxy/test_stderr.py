@@ -99,3 +99,31 @@ def test_a_terminal_that_is_held_blocks_nobody() -> None:
     stream.close()
     os.close(follower)
     os.close(leader)
+
+
+def hidden(*chunks: bytes, secret: str) -> str:
+    read_end, write_end = os.pipe()
+    stream = ErrorStream("fs", fd=write_end)
+    stream.hide(lambda text: text.replace(secret, "[redacted]"))
+    for chunk in chunks:
+        stream.server_wrote(chunk)
+    stream.server_ended()
+    stream.tell(f"it said {secret}")
+    stream.close()
+    os.close(write_end)
+    with os.fdopen(read_end, encoding="utf-8", newline="\n") as reader:
+        return reader.read()
+
+
+def test_a_secret_is_in_no_line_however_it_arrives() -> None:
+    told = hidden(b"a hunt", b"er-2 b\nhun\x1b[1mter-2\n", b"hunter-2", secret="hunter-2")
+    assert told == (
+        "[fs] a [redacted] b\n[fs] [redacted]\n[fs] [redacted]\nmcp-jail: it said [redacted]\n"
+    )
+
+
+@pytest.mark.parametrize("room", range(1, 12))
+@pytest.mark.parametrize("end", [b"\n", b"." * 5000 + b"\n", b""], ids=["line", "long", "open"])
+def test_a_secret_at_the_cut_leaves_no_beginning(room: int, end: bytes) -> None:
+    told = hidden(b"." * (LINE_LIMIT - room) + b"hunter-2", end, secret="hunter-2")
+    assert "hunt" not in told

@@ -21,6 +21,7 @@ from mcp_jail.core.telling import (
     is_telling_flag,
     known_spans,
     shape_spans,
+    short_encodings,
 )
 
 REDACTED = "[redacted]"
@@ -61,12 +62,23 @@ class Redactor:
     """Turns the arguments of one run's calls into what its audit keeps."""
 
     def __init__(
-        self, *, mode: AuditArguments = AuditArguments.REDACTED, known: Iterable[str], key: bytes
+        self,
+        *,
+        mode: AuditArguments = AuditArguments.REDACTED,
+        known: Iterable[str],
+        secrets: Iterable[str] = (),
+        key: bytes,
     ) -> None:
-        """Take the known secret values (too short ones are left out) and the state key."""
+        """Take the known secret values and the state key.
+
+        Too short ones of `known` are left out, as they may be none; `secrets` are found at any
+        length.
+        """
         self._mode = mode
         self._key = key
         texts = {text for value in known for text in encodings(value)}
+        for value in secrets:
+            texts |= encodings(value) or short_encodings(value)
         self._needles = tuple(sorted(texts, key=len, reverse=True))
         escaped = {_escaped(text) for text in self._needles}
         self._escaped = tuple(escaped | set(self._needles))
@@ -94,6 +106,18 @@ class Redactor:
             return shown
         digest = hmac_sha256(self._key, text.encode("utf-8", "surrogatepass")).hex()[:16]
         return f"{shown}[cut: {len(text)} characters, hmac {digest}]"
+
+    def known(self, text: str) -> str:
+        """A text with the known values blotted out, and nothing else done to it."""
+        for needle in self._needles:
+            if needle in text:
+                text = text.replace(needle, REDACTED)
+        return text
+
+    def number(self, value: float) -> Any:
+        """A number, unless a secret of digits is in it."""
+        text = str(value)
+        return value if self.known(text) == text else REDACTED
 
     def _redacted(self, value: Any, encoded: bytes | None) -> msgspec.Raw:
         if encoded is None:
@@ -148,6 +172,8 @@ class _Walk:
                 return self._mapping(value, depth)
             case list():
                 return self._sequence(value, depth)
+            case int() | float() if not isinstance(value, bool):
+                return self._redactor.number(value)
             case _:
                 return value
 

@@ -101,6 +101,13 @@ def encodings(value: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def short_encodings(value: str) -> frozenset[str]:
+    """The texts a short secret is found in: in less of them, as its hex may be anybody's."""
+    raw = value.encode("utf-8", "surrogateescape")
+    escaped = {_json_escaped(value, only_ascii=False), _json_escaped(value, only_ascii=True)}
+    return frozenset({value, _percent(raw, b""), *escaped} - {""})
+
+
 def _has_one(text: str, hints: dict[str, tuple[str, ...]]) -> bool:
     for common, group in hints.items():
         if common in text:

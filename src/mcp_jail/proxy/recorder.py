@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from mcp_jail.core.audit import Chain, Entry
+from mcp_jail.core.blotted import Hide, blotted
 from mcp_jail.store.journal import Journal
 
 # Bytes of held lines at which they should be written whatever else comes: 200 results or so.
@@ -23,6 +24,11 @@ class Recorder:
         self._journal = journal
         self._now_ms = now_ms
         self._held = b""
+        self._hide: Hide | None = None
+
+    def hide(self, hide: Hide) -> None:
+        """From now on, have this take the secrets out of every text that is recorded."""
+        self._hide = hide
 
     @property
     def is_full(self) -> bool:
@@ -45,4 +51,6 @@ class Recorder:
 
     def _sealed(self, entries: Iterable[Entry]) -> bytes:
         now = self._now_ms()
+        if self._hide is not None:
+            entries = [blotted(entry, self._hide) for entry in entries]
         return b"".join([self._chain.seal(entry, now) for entry in entries])

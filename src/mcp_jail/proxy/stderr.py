@@ -11,12 +11,16 @@ import os
 import re
 import select
 import stat
+from collections.abc import Callable
 from functools import cache
 
 from mcp_jail.proxy.lines import CHUNK
 
 # Bytes of one line of the server's that are shown; a longer one is cut.
 LINE_LIMIT = 2 * 1024
+
+# Bytes of a line that has no end yet; a secret that begins in what is shown ends in this.
+HELD_LIMIT = LINE_LIMIT + 1024
 
 # Bytes of the server's that are shown in one run. A chatty server writes about 10 KiB an hour.
 RUN_LIMIT = 4 * 1024 * 1024
@@ -35,11 +39,16 @@ class ErrorStream:
         self._rest = b""
         self._is_cutting = False
         self._shown = 0
+        self._hide: Callable[[str], str] = str
         self.at_end = False  # whether the server's own stream is closed
+
+    def hide(self, hide: Callable[[str], str]) -> None:
+        """From now on, have this take the secrets out of every line."""
+        self._hide = hide
 
     def tell(self, text: str) -> None:
         """Say something of ours."""
-        self._write(f"mcp-jail: {clean(text)}\n")
+        self._write(f"mcp-jail: {clean(self._hide(text))}\n")
 
     def pass_on(self, server: int) -> bool:
         """Pass on what the server wrote to its error stream; false when there is no more now."""
@@ -65,7 +74,7 @@ class ErrorStream:
                 self._is_cutting = False
             else:
                 self._show(line)
-        if len(rest) > LINE_LIMIT and not self._is_cutting:
+        if len(rest) > HELD_LIMIT and not self._is_cutting:
             self._show(rest)
             self._is_cutting = True
         self._rest = b"" if self._is_cutting else rest
@@ -87,7 +96,9 @@ class ErrorStream:
             return
         self._shown += min(len(line), LINE_LIMIT) + 1
         cut = " ... (cut)" if len(line) > LINE_LIMIT else ""
-        text = clean(line[:LINE_LIMIT].decode(errors="replace")) + cut
+        # Cut last, as half of a secret is not found.
+        text = self._hide(clean(line[:HELD_LIMIT].decode(errors="replace")))
+        text = text.encode(errors="replace")[:LINE_LIMIT].decode(errors="replace") + cut
         self._write(f"{self._prefix}{text}\n")
         if self._shown > RUN_LIMIT:
             self.tell(
