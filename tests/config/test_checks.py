@@ -50,6 +50,33 @@ def test_a_variable_is_passed_or_set_and_not_both() -> None:
     assert problems("env: {pass: [A], set: {A: x}}") == ["2:27 'A' stands in 'pass' and in 'set'"]
 
 
+def test_a_variable_that_is_a_secret_comes_from_one_place() -> None:
+    found = problems("env: {pass: [A], set: {B: x}, secret: {A: keyring:x, B: file:/x}}")
+    assert found == [
+        "2:43 'A' stands in 'pass' and in 'secret'",
+        "2:57 'B' stands in 'set' and in 'secret'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ghp_0123", "'A' must be keyring:SERVICE/USER, file:PATH or command:WORDS, found"),
+        ("secret:github", "'A' must be keyring:"),
+        ("'keyring:'", "'A' must be keyring:"),
+        ("keyring:/me", "'keyring:/me' names no entry of a keyring"),
+        ("file:key", "'key' is not absolute"),
+        ("file:~/../x", "'~/../x' goes up"),
+        ("file:$HOME/x", "'$HOME/x' has a variable"),
+        ("command:./key", "'command:./key' names the program './key' by a relative path"),
+        ('"command:pass \'x"', '"command:pass \'x" cannot be split into words'),
+    ],
+)
+def test_a_secret_says_where_it_comes_from(text: str, words: str) -> None:
+    (found,) = problems(f"env: {{secret: {{A: {text}}}}}")
+    assert found.startswith(f"2:19 {words}")
+
+
 def test_otherwise_may_not_open_what_the_decision_closes() -> None:
     for decision, otherwise in (("deny", "allow"), ("deny", "ask"), ("ask", "allow")):
         (found,) = rule(f"{{decision: {decision}, otherwise: {otherwise}}}")

@@ -65,12 +65,16 @@ def main(arguments: list[str]) -> int:
     keeper = Keeper(*kept)
     try:
         prepared = prepare(name=name, policy_file=policy_file, command=command)
+        if prepared.plan.secrets:
+            from mcp_jail.proxy.secrets import with_secrets
+
+            prepared = with_secrets(prepared, keeper)
         gate = open_gate(prepared)
     except BaseException:
         keeper.close()
         raise
     # The jail builds itself while we load the rest, and waits for `go`.
-    jail = launch(prepared.plan, keeper=keeper)
+    jail = launch(prepared.plan, keeper=keeper, secrets=prepared.secrets)
     from mcp_jail.proxy.guard import guard
     from mcp_jail.proxy.stderr import ErrorStream
 

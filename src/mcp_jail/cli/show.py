@@ -97,7 +97,8 @@ def for_people(prepared: Prepared, *, everything: bool = False) -> None:
             ("command", command if _is_stand_in(prepared) else " ".join(plan.command)),
             ("directory", plan.cwd),
             ("network", network_words(policy, network_of(prepared.judged))),
-            ("environment", ", ".join(sorted(plan.env))),
+            ("environment", ", ".join(sorted({*plan.env, *plan.secrets}))),
+            *(("secret", f"{name} from {source}") for name, source in plan.secrets.items()),
             ("audit", f"{prepared.audit} (arguments {policy.audit.arguments.value})"),
             *lock_rows(prepared.judged),
         ]
@@ -132,7 +133,8 @@ def as_json(prepared: Prepared) -> str:
         "command": None if _is_stand_in(prepared) else list(plan.command),
         "cwd": plan.cwd,
         "network": msgspec.to_builtins(prepared.policy.network),
-        "env": sorted(plan.env),
+        "env": sorted({*plan.env, *plan.secrets}),
+        "secrets": plan.secrets,
         "audit": prepared.audit,
         "lock": lock_facts(prepared.judged),
         "mounts": [

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from mcp_jail.config import load
+from mcp_jail.config.strangers import load_strangers
 from mcp_jail.errors import ExitCode, UsageError
 from mcp_jail.proxy.stderr import clean
 from mcp_jail.store.files import read_private
@@ -44,7 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
         content = read_private(path, limit=MAX_POLICY_BYTES)
     except FileNotFoundError:
         raise no_such_file(places, path) from None
-    load(content, path)  # what cannot be used need not be trusted
+    # What cannot be used need not be trusted.
+    loaded = load_strangers(content, path)
+    for name, source in loaded.policy.env.secret.items():
+        sys.stdout.write(f"its server is handed a secret of yours: {name} from {clean(source)}\n")
     if not arguments.yes and not _agreed(path, content):
         sys.stdout.write("not trusted\n")
         return ExitCode.NEGATIVE

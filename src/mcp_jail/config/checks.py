@@ -30,6 +30,7 @@ def check(policy: Policy, values: Values, problems: Problems) -> None:
     checker.launch(policy)
     checker.paths(policy)
     checker.variables(policy)
+    checker.secrets(policy)
     checker.hosts(("network", "allow"), map(_host_of, policy.network.allow))
     for name, rule in policy.tools.rules.items():
         if isinstance(rule, ToolRule):
@@ -65,6 +66,25 @@ class _Checker:
         for name in policy.env.set:
             if name in policy.env.pass_:
                 self._add(("env", "set", name), f"{name!r} stands in 'pass' and in 'set'")
+
+    def secrets(self, policy: Policy) -> None:
+        env = policy.env
+        if not env.secret:
+            return
+        from mcp_jail.core.secret_sources import Kind, secret_source  # noqa: PLC0415  # few need it
+
+        for name, text in env.secret.items():
+            where = ("env", "secret", name)
+            for key, others in (("pass", env.pass_), ("set", env.set)):
+                if name in others:
+                    self._add(where, f"{name!r} stands in {key!r} and in 'secret'")
+            try:
+                source = secret_source(text, name)
+            except ValueError as error:
+                self._add(where, f"{text!r} {error}")
+                continue
+            if source.kind is Kind.FILE:
+                self._one(where, source.words[0], _fault_of_path)
 
     def hosts(self, path: KeyPath, texts: Iterable[str]) -> None:
         for index, text in enumerate(texts):

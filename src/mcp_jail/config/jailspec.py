@@ -40,6 +40,7 @@ def jail_spec(
         cwd=client_cwd if declared is None else _absolute(declared, home, "server.cwd"),
         shares=shares,
         env={**passed, **policy.env.set},
+        secrets=policy.env.secret,
         private_tmp=files.tmp,
         host_network=policy.network.mode is NetworkMode.HOST,
     )

@@ -91,7 +91,6 @@ LATER = (
     Later(("network", "upstream_proxy"), _PROXY, _is(None)),
     Later(("filesystem", "hide"), "hidden files in shared directories", _is(())),
     Later(("filesystem", "autorun"), "guarded files that run by themselves", _is(Autorun.ALLOW)),
-    Later(("env", "secret"), "secrets from a keyring", _is({})),
     Later(("sockets",), "sockets of the desktop", _is(())),
     Later(("exec",), "a list of programs that may run", _is(Exec())),
     Later(("limits", "memory"), _LIMITS, _is(None)),

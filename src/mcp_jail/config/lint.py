@@ -60,8 +60,11 @@ class _Linter:
 
     def environment(self) -> Iterator[Lint]:
         env = self._policy.env
-        where = [(("env", "pass", str(index)), name) for index, name in enumerate(env.pass_)]
-        for path, name in (*where, *((("env", "set", name), name) for name in env.set)):
+        where: list[tuple[KeyPath, str]] = []
+        where += [(("env", "pass", str(index)), name) for index, name in enumerate(env.pass_)]
+        where += [(("env", "set", name), name) for name in env.set]
+        where += [(("env", "secret", name), name) for name in env.secret]
+        for path, name in where:
             if is_loader_variable(name):
                 message = f"'{name}' decides which code the server's programs run"
                 yield self._lint(path, message, "keep it out unless the server needs it to start")

@@ -54,7 +54,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("Filesystem", "autorun"): "What happens to files that other programs run by themselves.",
     ("Env", "pass"): "Names of your variables that are passed on, where they are set.",
     ("Env", "set"): "Variables with their values.",
-    ("Env", "secret"): "Variables whose values come from the keyring.",
+    ("Env", "secret"): "Variables whose values are fetched at each start, by where from.",
     ("Exec", "allow"): "Programs that may run.",
     ("Exec", "sha256"): "Digests that programs must have.",
     ("Limits", "memory"): "Memory of all its processes together.",

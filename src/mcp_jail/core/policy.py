@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
 VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+SOURCE_PATTERN = r"^(keyring|file|command):.+$"
 SIZE_PATTERN = r"^[0-9]+(B|KiB|MiB|GiB)$"
 DURATION_PATTERN = r"^[0-9]+(ms|s|m|h)$"
 RATE_PATTERN = r"^[0-9]+/(s|min|h)$"
@@ -31,6 +32,13 @@ Variable = Annotated[
     str, Meta(pattern=VARIABLE_PATTERN, description="the name of one environment variable")
 ]
 VariableValue = Annotated[str, Meta(extra={"lines": True})]  # may have more than one line
+SecretFrom = Annotated[
+    str,
+    Meta(
+        pattern=SOURCE_PATTERN,
+        description="keyring:SERVICE/USER, file:PATH or command:WORDS",
+    ),
+]
 Size = Annotated[str, Meta(pattern=SIZE_PATTERN, description="a size such as 512MiB")]
 Duration = Annotated[str, Meta(pattern=DURATION_PATTERN, description="a time such as 50s")]
 Rate = Annotated[str, Meta(pattern=RATE_PATTERN, description="a rate such as 30/min")]
@@ -195,7 +203,7 @@ class Filesystem(Closed, frozen=True):
 class Env(Closed, frozen=True):
     pass_: tuple[Variable, ...] = msgspec.field(default=(), name="pass")
     set: dict[Variable, VariableValue] = {}
-    secret: dict[Variable, str] = {}
+    secret: dict[Variable, SecretFrom] = {}
 
 
 class Exec(Closed, frozen=True):

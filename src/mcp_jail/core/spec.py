@@ -38,6 +38,7 @@ class JailSpec(Value, frozen=True):
     cwd: str | None
     shares: tuple[Share, ...]
     env: dict[str, str]
+    secrets: dict[str, str] = {}  # variables whose values are fetched at the start: where from
     keep_home: str | None = None  # host directory that becomes HOME; None = a fresh tmpfs
     private_tmp: bool = True
     host_network: bool = False  # the jail has the host's network, and all that listens on it
@@ -91,5 +92,6 @@ class Plan(Value, frozen=True):
     hostname: str
     seccomp: bytes
     gaps: tuple[Gap, ...]
+    secrets: dict[str, str] = {}  # variables of whom `launch` is given the values: where from
     listening: tuple[str, ...] = ()  # socket files in shares; what listens there can be spoken to
     host_network: bool = False

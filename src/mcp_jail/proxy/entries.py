@@ -33,7 +33,7 @@ def start_entry(
             "command": [blot(word) for word in plan.command],
             "cwd": plan.cwd,
             "mounts": [_mount(mount) for mount in plan.mounts],
-            "env": sorted(plan.env),
+            "env": sorted({*plan.env, *plan.secrets}),
             "network": network,
         },
     )
@@ -42,7 +42,8 @@ def start_entry(
 def redactor_of(prepared: Prepared, key: bytes) -> Redactor:
     """What takes the secrets of a run out of its entries; `key` is the state directory's."""
     known = known_values(prepared.spec.env, ())
-    return Redactor(mode=prepared.policy.audit.arguments, known=known, key=key)
+    mode, secrets = prepared.policy.audit.arguments, prepared.secrets.texts()
+    return Redactor(mode=mode, known=known, secrets=secrets, key=key)
 
 
 def refused_start(prepared: Prepared, reason: str, blot: Callable[[str], str]) -> tuple[Entry, ...]:

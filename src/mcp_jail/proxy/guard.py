@@ -76,6 +76,9 @@ def guard(
         recorder = Recorder(Chain(run, journal.anchor), journal, _now_ms)
         key = state_key(prepared.judged.on_disk)
         redactor = redactor_of(prepared, key)
+        if prepared.secrets:
+            recorder.hide(redactor.known)
+            errors.hide(redactor.known)
         locked = read_locked(prepared)
         try:
             catalogue = new_catalogue(prepared, locked)

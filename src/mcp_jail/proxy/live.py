@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_jail.core.audit import Entry
+from mcp_jail.core.blotted import Hide, blotted
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.lock import ItemKind, Lock
 from mcp_jail.core.policy import LockPolicy
@@ -27,6 +28,7 @@ from mcp_jail.proxy.gating import Reports, network_detail, open_gate, verify
 from mcp_jail.proxy.lister import VERSIONS, Listed, Peer, list_all, open_server
 from mcp_jail.proxy.patterns import fullmatch
 from mcp_jail.proxy.prepare import Prepared
+from mcp_jail.proxy.secrets import with_secrets
 from mcp_jail.proxy.server import JailedServer
 from mcp_jail.proxy.talk import Talk, Write
 from mcp_jail.sandbox.launch import Jail, launch
@@ -89,6 +91,7 @@ def look(
     A server that does not answer gives a look that is not open. JailBuildError, AuditError.
     """
     one = _recorded if is_recorded else _unrecorded
+    prepared = with_secrets(prepared)
     if not peers:
         tried = [one(prepared, Peer(era, version), watch) for era, version in VERSIONS.items()]
         looks = [each for each in tried if each.is_open] or tried[-1:]
@@ -111,14 +114,15 @@ def _unrecorded(prepared: Prepared, peer: Peer, watch: Watch | None) -> Look:
 
 
 def _look(prepared: Prepared, peer: Peer, watch: Watch | None, audit: Write | None) -> Look:
-    write = audit or _nowhere
+    hide = redactor_of(prepared, _key(prepared)).known if prepared.secrets else str
+    write = _nowhere if audit is None else _hiding(audit, hide)
     session, catalogue = _session(prepared)
     run: _Run | None = None
     ending = Ending(Cause.SIGNAL, "killed")
     try:
         with _built(prepared) as built:
             if audit is not None:
-                audit([_start_entry(prepared, built.network)])
+                write([_start_entry(prepared, built.network)])
             run = built
             run.jail.go()
             talk = Talk(session, run.server, write)
@@ -143,9 +147,9 @@ def _look(prepared: Prepared, peer: Peer, watch: Watch | None, audit: Write | No
         is_open=kinds is not None,
         broken=_of(kinds, Listed.BROKEN),
         absent=_of(kinds, Listed.ABSENT),
-        notes=talk.notes,
+        notes=tuple(map(hide, talk.notes)),
         tried=talk.tried,
-        said=talk.said,
+        said=tuple(map(hide, talk.said)),
         ended=ended,
     )
 
@@ -164,7 +168,7 @@ def _built(prepared: Prepared) -> Iterator[_Run]:
     """A jail with its gate, looked at from outside; both are closed in any case."""
     gate = open_gate(prepared)
     try:
-        jail = launch(prepared.plan)
+        jail = launch(prepared.plan, secrets=prepared.secrets)
         try:
             network = network_detail(prepared, verify(gate, jail))
             reports = None if gate is None else Reports(gate.reports)
@@ -177,9 +181,17 @@ def _built(prepared: Prepared) -> Iterator[_Run]:
 
 
 def _start_entry(prepared: Prepared, network: dict[str, Any]) -> Entry:
-    redactor = redactor_of(prepared, state_key(prepared.judged.on_disk))
+    redactor = redactor_of(prepared, _key(prepared))
     entry = start_entry(prepared, network=network, blot=redactor.text)
     return msgspec.structs.replace(entry, reason="started to be looked at, without a client")
+
+
+def _hiding(write: Write, hide: Hide) -> Write:
+    return lambda entries: write([blotted(entry, hide) for entry in entries])
+
+
+def _key(prepared: Prepared) -> bytes:
+    return state_key(prepared.judged.on_disk)
 
 
 def _list_all(peer: Peer, talk: Talk) -> Kinds | None:

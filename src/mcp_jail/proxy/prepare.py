@@ -17,10 +17,12 @@ from mcp_jail.config import load
 from mcp_jail.config.jailspec import jail_spec
 from mcp_jail.config.lint import Lint, lint
 from mcp_jail.config.problems import Problems, refusal
+from mcp_jail.config.strangers import load_strangers
 from mcp_jail.core.decide import Rulebook, compile_rules
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Home, Policy
 from mcp_jail.core.rulebook import KeyPath
+from mcp_jail.core.secret_values import Secrets
 from mcp_jail.core.sha256 import sha256
 from mcp_jail.core.spec import JailSpec, Plan
 from mcp_jail.errors import LaunchMismatchError, Place, ShareError, UsageError
@@ -70,6 +72,9 @@ class Prepared(msgspec.Struct, frozen=True):
     plan: Plan
     lints: tuple[Lint, ...]
     audit: str  # path of the audit file
+    secrets: Secrets = msgspec.field(
+        default_factory=Secrets
+    )  # put in by `with_secrets`, which a run needs
 
     @property
     def policy(self) -> Policy:
@@ -102,7 +107,8 @@ def judge(
         else find_policy(on_disk, name or "")
     )
     source = policy_file or _shown(file.path, home_folder(environ))
-    loaded = load(file.text, source)
+    read = load_strangers if file.kind is PolicyKind.TRUSTED else load
+    loaded = read(file.text, source)
     policy = loaded.policy
     if name is not None and policy.name != name:
         raise UsageError(
@@ -301,7 +307,22 @@ def _ours(judged: Judged, audit: str) -> tuple[Ours, ...]:
         Ours(path=places.runtime, what="mcp-jail's running jails", mask=True),
         Ours(path=judged.file.path, what="the policy itself"),
         Ours(path=audit, what="the audit file"),
+        *(Ours(path=path, what="what a secret comes from") for path in _secret_paths(judged)),
     )
+
+
+def _secret_paths(judged: Judged) -> Iterator[str]:
+    """Who may write what a command runs would run code outside the jail at the next start."""
+    if not judged.policy.env.secret:
+        return
+    from mcp_jail.core.secret_sources import (  # noqa: PLC0415  # few need it
+        at_home,
+        paths_of,
+        secret_source,
+    )
+
+    for name, text in judged.policy.env.secret.items():
+        yield from paths_of(at_home(secret_source(text, name), judged.home))
 
 
 def _shown(path: str, home: str) -> str:

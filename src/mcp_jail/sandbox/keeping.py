@@ -240,6 +240,7 @@ def _assist(module: bytes, fds: list[int], keeper: int) -> NoReturn:
         from mcp_jail.sandbox.assistants import command, environment  # noqa: PLC0415
 
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        os.chdir("/")  # a client may stand in anybody's repository
         if os.getppid() == keeper:
             path, *argv = command(module)
             _become(path, argv, environment(os.environ), fds)

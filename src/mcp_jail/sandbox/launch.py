@@ -20,8 +20,10 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
+
+import msgspec
 
 from mcp_jail.core.spec import MountKind, Plan
 from mcp_jail.errors import JailBuildError
@@ -269,19 +271,28 @@ class Jail:
         )
 
 
-def launch(plan: Plan, *, keeper: keepers.Keeper | None = None) -> Jail:
-    """Start the jail of a plan; the server waits for `go`. JailBuildError when there is a gap."""
+def launch(
+    plan: Plan, *, keeper: keepers.Keeper | None = None, secrets: Mapping[str, str] | None = None
+) -> Jail:
+    """Start the jail of a plan; the server waits for `go`. JailBuildError when there is a gap.
+
+    `secrets` are the values of the plan's secret variables, neither more nor less.
+    """
     if plan.gaps:
         raise JailBuildError(
             "; ".join(f"{gap.promise}: {gap.cause}" for gap in plan.gaps),
             hint="; ".join(gap.cure for gap in plan.gaps),
         )
+    given = secrets or {}
+    if given.keys() != plan.secrets.keys():
+        raise JailBuildError(f"no value for {', '.join(plan.secrets.keys() ^ given.keys())}")
     keeper = keeper or keepers.start()
     channels = Channels()
     try:
         data = [m.data or b"" for m in plan.mounts if m.kind is MountKind.DATA]
         numbers = tuple(range(FIRST_DATA, FIRST_DATA + len(data)))
-        options = arguments(plan, Descriptors(seccomp=4, block=5, starter=6, data=numbers))
+        whole = msgspec.structs.replace(plan, env={**plan.env, **given})
+        options = arguments(whole, Descriptors(seccomp=4, block=5, starter=6, data=numbers))
         program = starter.program(os.uname().machine)
         fds = channels.theirs(encode(options), plan.seccomp, program, data)
         argv = [plan.bwrap, "--args", "3", "--", starter.PLACE, *plan.command]

@@ -65,6 +65,7 @@ def plan(spec: JailSpec, host: Host, toolchain: Toolchain, guarded: Guarded, loo
         hostname=HOSTNAME,
         seccomp=filter_for(host.arch) if host.arch in ARCHES else b"",
         gaps=host.gaps,
+        secrets=spec.secrets,
         listening=looks.listening,
         host_network=spec.host_network,
     )

@@ -73,6 +73,27 @@ def read_private(path: str, *, limit: int = MAX_FILE_BYTES, only_root: bool = Fa
         os.close(descriptor)
 
 
+def read_hidden(path: str, *, limit: int = MAX_FILE_BYTES) -> bytes:
+    """The content of a file that nobody but us can read; FileNotFoundError if there is none.
+
+    Refused: what `read_private` refuses, and another owner than us, and any right of others.
+    """
+    descriptor = open_plain(path, os.O_RDONLY)
+    try:
+        owners = (os.geteuid(),)
+        refuse_shared_folder(os.path.dirname(os.path.abspath(path)))
+        status = os.fstat(descriptor)
+        refuse_shared_file(path, status, owners=owners)
+        if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise FileError(
+                f"'{path}' can be read by others (mode {stat.S_IMODE(status.st_mode):04o})",
+                hint=f"chmod 600 {path}",
+            )
+        return _read_all(path, descriptor, limit)
+    finally:
+        os.close(descriptor)
+
+
 def read_plain(path: str, *, limit: int = MAX_FILE_BYTES) -> bytes:
     """The content of a file we do not trust yet: a plain file of at most `limit` bytes."""
     descriptor = open_plain(path, os.O_RDONLY, follow=True)
