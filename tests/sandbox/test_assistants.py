@@ -177,6 +177,25 @@ def test_assistants_end_with_a_keeper_that_is_killed(run_code: Run) -> None:
     assert run_code(ASSIST + _dedent(code)) == ["", True]
 
 
+def test_assistants_may_clean_up_but_not_stay(run_code: Run) -> None:
+    code = """
+    held = keeper.start()
+    jail = spawn(held, "/bin/sleep", "1000")
+    polite = (
+        "import os, signal, time;"
+        "signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b'bye'), os._exit(0)));"
+        "os.write(1, b'here'); time.sleep(1000)"
+    )
+    stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + SLEEP
+    pair = [assist(held, program)[1] for program in (polite, stubborn)]
+    for reading in pair:
+        assert os.read(reading, 4) == b"here"
+    held.close()
+    tell([[output(reading) for reading in pair], ended(jail.pidfd)])
+    """
+    assert run_code(ASSIST + _dedent(code)) == [["bye", ""], True]
+
+
 def test_an_assistant_that_ends_leaves_the_jail_and_the_keeper_as_they_were(run_code: Run) -> None:
     code = """
     held = keeper.start()

@@ -37,6 +37,7 @@ END_DEADLINE: Final = 5.0  # seconds for killed processes to be gone; they only 
 # to be had once a server may have got at the guard.
 ASSISTANTS: Final = [b"mcp_jail.asks.notify"]
 ASSISTANTS_BEFORE_THE_JAIL: Final = [b"mcp_jail.store.secrets"]
+DISMISS_DEADLINE: Final = 0.5  # seconds from SIGTERM to SIGKILL; clients wait two for the guard
 ASSISTANTS_LIMIT: Final = 16  # at one time; a guard needs two or three
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -182,6 +183,7 @@ class _Watch:
 
     def end(self) -> None:
         """Kill what is left, tell how it ended, take the run's files away."""
+        self.dismiss()
         status = self.reap()
         self.last_words()
         for path in self.leftovers:
@@ -189,6 +191,23 @@ class _Watch:
                 os.unlink(path)
         with contextlib.suppress(OSError):  # where nobody is left to be told
             self.channel.send(b"ended\0%d" % status)
+
+    def dismiss(self) -> None:
+        """Let assistants take away what they show on a screen; the jail ends before that."""
+        if not self.assistants:
+            return
+        if self.child is not None:
+            _signal(self.child[1], signal.SIGKILL)
+        poll = select.poll()
+        for pidfd in self.assistants.values():
+            _signal(pidfd, signal.SIGTERM)
+            poll.register(pidfd, select.POLLIN)
+        deadline = time.monotonic() + DISMISS_DEADLINE
+        left = len(self.assistants)
+        while left and (seconds := deadline - time.monotonic()) > 0:
+            for pidfd, _ in poll.poll(seconds * 1000):
+                poll.unregister(pidfd)
+                left -= 1
 
     def last_words(self) -> None:
         """Files the guard named just before it died. Nothing is started any more."""
@@ -216,6 +235,11 @@ class _Watch:
                 _kill_children()
                 time.sleep(0.001)
         return status
+
+
+def _signal(pidfd: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(pidfd, number)
 
 
 def _kill_children() -> None:
