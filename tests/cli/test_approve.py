@@ -15,6 +15,7 @@ from listing import POLICY, Listing
 from mcp_jail.core.lock import Lock, drift
 from mcp_jail.core.verify import RunState
 from mcp_jail.store.history import verify_file
+from persons import served
 from pins import lock_of, tool
 from terminal import Terminal, terminal
 
@@ -261,8 +262,7 @@ def test_a_tool_that_is_gone_stays_approved_until_it_is_named(seen: Listing) -> 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_client_that_waits_sees_what_is_approved(listing: Listing, era: str) -> None:
-    with started(listing.home, "run", "fs", *listing.command, era=era) as client:
-        client.open()
+    with served(listing.home, "fs", *listing.command, era=era) as client:
         assert client.request("tools/list")["result"]["tools"] == []
         refused = client.call("echo")
         assert refused["isError"] is True

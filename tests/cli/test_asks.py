@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -127,3 +128,14 @@ def test_without_a_terminal_nobody_is_asked(home: Home) -> None:
         shown = done(home, "allow")
         assert shown.returncode == 2
         assert "this is no terminal" in shown.stderr
+
+
+def test_show_says_how_asks_come_and_what_marks_ours(home: Home) -> None:
+    before = " ".join(done(home, "show", "fs").stdout.split())
+    assert "held 50s, then a ticket; shown by the client, where it shows questions" in before
+    assert "ours say" not in before
+    with served(home, "fs", *command("echo.py")):
+        pass
+    assert re.search(
+        r"ours say [A-Z2-7]{4}-[A-Z2-7]{4} in a client", done(home, "show", "fs").stdout
+    )

@@ -137,7 +137,7 @@ def test_what_is_not_there_yet_is_told_by_its_values(home: Home) -> None:
     missing = " ".join(page.partition("Values not there yet")[2].split())
     assert "sandbox: landlock, container, none;" in missing
     assert "sandbox: auto" not in missing
-    assert "defaults of filesystem.autorun, ask hold nothing yet" in missing
+    assert "defaults of filesystem.autorun hold nothing yet" in missing
 
 
 @pytest.mark.parametrize("columns", ["", "abc", "0", "-1", "7"])

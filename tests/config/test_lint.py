@@ -38,6 +38,11 @@ tools:
     assert messages(text) == []
 
 
+@pytest.mark.parametrize(("wait", "is_long"), [("50s", False), ("56s", True), ("2m", True)])
+def test_a_call_that_is_held_for_longer_than_clients_wait_is_told(wait: str, is_long: bool) -> None:
+    assert bool(messages(f"ask: {{wait: {wait}}}")) is is_long
+
+
 @pytest.mark.parametrize("name", ["write_file", "createDirectory", "file-edit", "fs.move"])
 def test_a_writing_tool_needs_a_writable_directory(name: str) -> None:
     text = f"""\

@@ -24,6 +24,8 @@ from mcp_jail.asks.processes import (
     namespaces,
     process,
 )
+from mcp_jail.store import runs
+from mcp_jail.store.places import Places
 
 # Relies on Linux >= 6.5 (getsockopt(2)); before, the pidfd is opened by number, and a peer that
 # has ended meanwhile could lend its number to another. Python has no name for it.
@@ -117,6 +119,20 @@ def fault_of(peer: Peer, clients: frozenset[Mark]) -> str | None:
     fault = _fault(found, inside, above, clients) or _fault_of_variables(variables)
     # What was read is the peer's only if the peer is there still.
     return "a process that has ended" if _has_ended(peer) else fault
+
+
+def fault_of_own(clients: frozenset[Mark]) -> str | None:
+    """Why this very process may not decide for a person: it is a client's or an agent's own."""
+    if any(each.mark in clients for each in ancestors(os.getpid())):
+        return "a process that an MCP client started"
+    return _fault_of_variables(environ_names(os.getpid()))
+
+
+def clients_of_all(places: Places) -> frozenset[Mark]:
+    """What any guard of this user was started by: no agent decides for another's server either."""
+    running = runs.running(places)
+    then = {Mark(*mark) for run in running for mark in run.clients}
+    return frozenset(then.union(*(clients_of(run.pid) for run in running)))
 
 
 def fault_of_service(pid: int, clients: frozenset[Mark]) -> str | None:

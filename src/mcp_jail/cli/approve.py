@@ -13,6 +13,7 @@ import re
 import sys
 from typing import Final
 
+from mcp_jail.cli.agent import refuse_agent
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.comparison import Comparison, compare, some
 from mcp_jail.cli.diff import print_comparison, shifted
@@ -23,6 +24,7 @@ from mcp_jail.core.review import SHORT_DIGEST, without_launch
 from mcp_jail.errors import ExitCode, UsageError
 from mcp_jail.store.approvals import Answer, ChangedMeanwhileError, carry_out
 from mcp_jail.store.locks import write_proposal
+from mcp_jail.store.places import find_places
 
 EXAMPLE = """\
   mcp-jail approve filesystem
@@ -53,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Show, ask, carry out; 1 if the answer is no, 3 if it is not what was shown."""
     name, file = policy_of(shifted(arguments))
     _refuse_what_does_not_fit(arguments)
+    if not arguments.reject:
+        refuse_agent(find_places(), "approve")
     comparison = compare(
         name=name,
         policy_file=file,

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from mcp_jail.cli.ask_rows import ask_rows
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.lock_rows import lock_facts, lock_rows
 from mcp_jail.cli.network_words import network_words
@@ -101,6 +102,7 @@ def for_people(prepared: Prepared, *, everything: bool = False) -> None:
             *(("secret", f"{name} from {source}") for name, source in plan.secrets.items()),
             ("audit", f"{prepared.audit} (arguments {policy.audit.arguments.value})"),
             *lock_rows(prepared.judged),
+            *ask_rows(prepared.judged),
         ]
     )
     heading("What it sees of yours")

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 
+from mcp_jail.cli.agent import refuse_agent
 from mcp_jail.config.strangers import load_strangers
 from mcp_jail.errors import ExitCode, UsageError
 from mcp_jail.proxy.stderr import clean
@@ -44,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         content = read_private(path, limit=MAX_POLICY_BYTES)
     except FileNotFoundError:
         raise no_such_file(places, path) from None
+    refuse_agent(places, "trust")
     # What cannot be used need not be trusted.
     loaded = load_strangers(content, path)
     for name, source in loaded.policy.env.secret.items():

@@ -13,6 +13,7 @@ from mcp_jail.core.globs import glob_matches, globs_overlap, is_glob, literal_co
 from mcp_jail.core.loaders import is_loader_variable
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Additional, Constraint, NetworkMode, Policy, ToolRule, Verdict
+from mcp_jail.core.rates import seconds_of
 from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.core.spec import Access, JailSpec
 from mcp_jail.errors import Place
@@ -47,8 +48,13 @@ def lint(policy: Policy, places: Mapping[KeyPath, Place], spec: JailSpec) -> tup
         *linter.names(("resources", "rules"), policy.resources.rules),
         *linter.names(("prompts", "rules"), policy.prompts.rules),
         *linter.constraints(),
+        *linter.asks(),
     ]
     return tuple(sorted(found, key=lambda one: one.place or Place("", 0, 0)))
+
+
+# Seconds after which the SDKs' clients give a call up, less what an answer takes on its way.
+CLIENT_PATIENCE = 55.0
 
 
 class _Linter:
@@ -68,6 +74,13 @@ class _Linter:
             if is_loader_variable(name):
                 message = f"'{name}' decides which code the server's programs run"
                 yield self._lint(path, message, "keep it out unless the server needs it to start")
+
+    def asks(self) -> Iterator[Lint]:
+        """A call that is held for longer than its client waits."""
+        wait = self._policy.ask.wait
+        if seconds_of(wait) > CLIENT_PATIENCE:
+            message = f"most clients give a call up after 60 s, before 'wait: {wait}' is over"
+            yield self._lint(("ask", "wait"), message, "write 50s; the ask stays open after it")
 
     def network(self) -> Iterator[Lint]:
         network = self._policy.network

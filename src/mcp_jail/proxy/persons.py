@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mcp_jail.asks.processes import Mark
-from mcp_jail.asks.who import clients_of, fault_of, fault_of_service
+from mcp_jail.asks.who import clients_of_all, fault_of, fault_of_service
 from mcp_jail.core.events import (
     AskOver,
     AskPerson,
@@ -28,9 +27,7 @@ from mcp_jail.proxy.prepare import Prepared
 from mcp_jail.proxy.reloading import PolicyKeeping
 from mcp_jail.proxy.server import JailedServer
 from mcp_jail.sandbox.keeper import Keeper
-from mcp_jail.store import runs
 from mcp_jail.store.files import make_private_folder
-from mcp_jail.store.places import Places
 
 
 class Watching:
@@ -112,7 +109,7 @@ def watch(
         name,
         session.asks,
         status=_status(prepared, run, session, server),
-        fault_of=lambda peer: fault_of(peer, _all_clients(places)),
+        fault_of=lambda peer: fault_of(peer, clients_of_all(places)),
         clock=time.monotonic,
     )
     desktop = None
@@ -123,7 +120,7 @@ def watch(
             shown_by(redactor.arguments),
             seconds=lambda: session.asks.remember,
             is_wanted=lambda: Channel.DESKTOP in session.policy.ask.channels,
-            fault_of=lambda pid: fault_of_service(pid, _all_clients(places)),
+            fault_of=lambda pid: fault_of_service(pid, clients_of_all(places)),
         )
     return Watching(lock, PolicyKeeping(prepared.judged, time.monotonic), control, desktop)
 
@@ -155,10 +152,3 @@ def _status(
         return known | counted
 
     return now
-
-
-def _all_clients(places: Places) -> frozenset[Mark]:
-    """What any guard of this user was started by: no agent answers for another's server either."""
-    running = runs.running(places)
-    then = {Mark(*mark) for run in running for mark in run.clients}
-    return frozenset(then.union(*(clients_of(run.pid) for run in running)))
