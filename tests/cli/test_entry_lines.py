@@ -62,9 +62,9 @@ def test_only_the_time_is_dim() -> None:
     assert (line.spans[0].start, line.spans[0].end, line.spans[0].style) == (0, 20, "dim")
 
 
-def test_an_ask_says_what_it_comes_to_today() -> None:
+def test_an_ask_is_told_as_one() -> None:
     line = entry_line(record(Entry(kind=Kind.CALL, verdict="ask")), name="", width=80)
-    assert " ask " in line.plain
+    assert line.plain.endswith(" ask")
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,7 @@ def test_denied_unknown_and_to_be_asked_tools_never_reach_the_server(
     home: Home, tool: str, era: str
 ) -> None:
     log = home.scratch / "log"
+    home.write_policy(POLICY + "ask: {wait: 0s}\n")
     with started(home, "run", "fs", *command("echo.py", "--log", str(log)), era=era) as client:
         client.open()
         victim = home.scratch / "victim"

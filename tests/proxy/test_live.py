@@ -118,7 +118,10 @@ for request in echo.requests():
     peers = peers_of({"legacy": {"version": "2025-06-18", "capabilities": offers}})
     found = looked_at(home, text, peers)
     told = json.loads(found.seen.items["server/instructions"][0].value)
-    assert told == [{"roots": {}, "sampling": {}}, "2025-06-18"]  # the policy's part of them
+    assert told == [
+        {"roots": {}, "sampling": {}, "elicitation": {}},
+        "2025-06-18",
+    ]  # the policy's part of them
     assert found.seen.peers["legacy"] == {"version": "2025-06-18", "capabilities": offers}
 
 

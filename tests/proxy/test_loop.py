@@ -95,7 +95,7 @@ def test_a_run_is_noted_while_it_runs_and_not_after_even_a_kill_9(home: Home) ->
     with started(home, "run", "fs", *ECHO) as client:
         client.open()
         notes = find_places(home.environ()).runtime
-        mine = [note for note in Path(notes).iterdir() if is_of(note, client.process.pid)]
+        mine = [note for note in Path(notes).glob("*.json") if is_of(note, client.process.pid)]
         assert len(mine) == 1
         client.process.kill()
         wait_until(lambda: not mine[0].exists())
