@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from docs.pages import PAGES, ROOT, File, Reader, Step, fences, fits, steps
+from driver import processes_with
 
 TRIED: Final = [page for page in PAGES if any(steps(page.read_text()))]
 
@@ -39,10 +44,13 @@ def relative(page: Path) -> str:
 
 
 @pytest.fixture
-def reader(tmp_path: Path, npm_tree: Path) -> Reader:
+def reader(tmp_path: Path, npm_tree: Path) -> Iterator[Reader]:
     reader = Reader(tmp_path / "me")
     reader.install(npm_tree, "@modelcontextprotocol/server-filesystem")
-    return reader
+    yield reader
+    for pid in processes_with(f"{reader.home}/"):  # what a page that failed left running
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("page", TRIED, ids=relative)
