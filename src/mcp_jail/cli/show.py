@@ -52,7 +52,7 @@ PROXY = (
     "which tools may be called",
     "with which arguments, where a rule says so",
     "which resources and prompts are read",
-    "sampling, elicitation: refused; roots: the policy's",
+    "sampling, elicitation: by the policy; roots: its own",
     "what is no clean message of the protocol",
     "a record of every call before it is made",
 )
