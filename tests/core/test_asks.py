@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_jail.core.asks import Answer, Ask, Asks, Held, Lasts, binding_of
+from mcp_jail.core.asks import NEW_PER_MINUTE, Answer, Ask, Asks, Held, Lasts, binding_of
 from mcp_jail.core.mcp import Treatment
 from mcp_jail.core.policy import Verdict
 from mcp_jail.core.wire import Request
@@ -111,3 +111,29 @@ def test_a_later_answer_takes_the_place_of_an_earlier() -> None:
     assert [grant.answer for grant in asks.grants] == [no]
     assert asks.revoke("T") is not None
     assert asks.revoke("T") is None
+
+
+def test_what_has_no_end_outlives_what_has() -> None:
+    asks, first, second = Asks(900), ask("A"), ask("B")
+    asks.grant(first, YES, 0)
+    asks.grant(second, Answer(verdict=Verdict.ALLOW, lasts=Lasts.SESSION, by="x"), 0)
+    asks.expired(1e9)
+    assert [grant.ask.ticket for grant in asks.grants] == ["B"]
+
+
+def test_who_waits_for_an_answer_is_counted() -> None:
+    asks, one = Asks(900), ask()
+    asks.begin(one)
+    assert asks.held_by("T") == 0
+    asks.hold(one, held(1))
+    asks.hold(one, held(2))
+    assert (asks.held_by("T"), asks.held_by("none")) == (2, 0)
+
+
+def test_a_minute_later_as_many_may_begin_again() -> None:
+    asks = Asks(9_000)
+    for number in range(NEW_PER_MINUTE):
+        assert asks.may_begin(0)
+        asks.begin(ask(f"T{number}"))
+    assert not asks.may_begin(59.9)
+    assert asks.may_begin(60)
