@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from mcp_jail.core import asks as asks_module
@@ -544,3 +545,61 @@ def test_what_is_denied_uses_up_no_rate() -> None:
     assert play.calls("t", "one", arguments={"a": 2}) == []
     assert play.calls("t", "two", arguments={"a": 1})
     assert play.calls("t", "three", arguments={"a": 1}) == []
+
+
+# What is written down and told
+
+
+def test_an_ask_is_written_down_with_its_arguments_and_what_came_of_it_without() -> None:
+    play = asking()
+    play.calls("delete", arguments=PATH)
+    says_no(play)
+    asked, answered = play.entries
+    assert msgspec.json.decode(asked.arguments or b"") == PATH
+    assert (asked.rule, asked.reason) == ("tools.default", "needs the user's approval")
+    assert (answered.arguments, answered.reason, answered.rule) == (None, "", "tools.default")
+    assert asked.digest == answered.digest == "digest"
+
+
+def test_a_no_that_is_remembered_says_whose_it_was() -> None:
+    play = asking()
+    play.calls("t", "one")
+    says_no(play, lasts=Lasts.SESSION)
+    play.calls("t", "two")
+    assert (play.entries[-1].verdict, play.entries[-1].reason) == ("deny", "denied by the user")
+
+
+def test_a_question_of_the_server_is_told_by_its_method() -> None:
+    play = Play(elicitation="ask")
+    play.sends(id="q", method="elicitation/create", params=FORM)
+    assert play.told[-1].startswith("asks you about elicitation/create; ")
+
+
+def test_one_too_many_is_written_down_and_told_by_its_name_and_only_so_often() -> None:
+    play = asking(resources={"default": "ask"})
+    for number in range(asks_module.NEW_PER_MINUTE):
+        play.calls("t", number, arguments={"n": number})
+    play.says("resources/read", "uri", uri="x://1")
+    assert play.told[-1] == "denied x://1: too many calls wait for an answer"
+    assert play.reply["error"]["code"] == mcp.TOO_OFTEN
+    assert (play.entries[-1].name, play.entries[-1].rule) == ("x://1", "ask")
+    for number in range(1_100):
+        play.calls("t", f"more {number}", arguments={"more": number})
+    assert len([entry for entry in play.entries if entry.rule == "ask"]) == 1_000
+
+
+def test_a_result_that_asks_where_too_much_is_asked_ends_without_a_ticket() -> None:
+    play = asking("modern", tools={"default": "ask", "rules": {"ok": "allow"}}, elicitation="ask")
+    for number in range(asks_module.NEW_PER_MINUTE):
+        play.calls("t", number, arguments={"n": number})
+    play.calls("ok", "last")
+    asked = {"a": {"method": "elicitation/create", "params": FORM}}
+    play.answers({"resultType": "input_required", "inputRequests": asked, "requestState": "s"})
+    assert play.text.startswith("too many calls wait")
+
+
+def test_answers_that_are_refused_are_written_down_only_so_often() -> None:
+    play = asking()
+    for _ in range(1_100):
+        play.handle(NotAnswered("X", "command line", "nobody"))
+    assert len(play.entries) == 1_000
