@@ -31,6 +31,7 @@ VAGUE: Final = frozenset(
 WITHOUT_TEST_FILE: Final = {
     "errors.py": "kinds of errors with no logic; every test of a refusal names one",
     "core/events.py": "values only",
+    "core/listed.py": "values only; core/test_catalogue.py makes pages of them",
     "core/policy.py": "types only; tests/config reads policies through them",
     "core/spec.py": "values only; tests/sandbox builds plans from them",
     "gate/first_bytes.py": "values only; gate/test_hello.py and test_http_host.py read into them",

@@ -13,10 +13,8 @@ from mcp_jail.core.catalogue import (
     SEEN_BYTES_LIMIT,
     SEEN_LIMIT,
     Catalogue,
-    Item,
-    Page,
-    Standing,
 )
+from mcp_jail.core.listed import Item, Page, Standing
 from mcp_jail.core.lock import Change, ItemKind, Lock, approve
 from mcp_jail.core.policy import LockPolicy
 from plays import approved, tool

@@ -61,7 +61,7 @@ def test_a_first_call_of_what_is_not_as_approved_is_denied(
     assert play.entries[-1].rule == "lock"
 
 
-def test_a_prompt_is_listed_before_it_is_got_and_a_resource_is_not() -> None:
+def test_a_prompt_is_listed_before_it_is_got() -> None:
     play = locked()
     play.says("prompts/get", 1, name="p")
     assert play.asked["method"] == "prompts/list"
@@ -69,7 +69,6 @@ def test_a_prompt_is_listed_before_it_is_got_and_a_resource_is_not() -> None:
     assert play.asked["method"] == "prompts/get"
     play.says("prompts/get", 2, name="q")
     assert play.reply["error"]["code"] == mcp.DENIED
-    assert kinds(play.says("resources/read", 3, uri="x://a")) == ["Record", "ToServer"]
 
 
 def test_what_the_policy_denies_anyway_is_not_held() -> None:

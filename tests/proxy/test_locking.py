@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from driver import ERAS, Home, command, started, wait_until
-from mcp_jail.core.catalogue import Item, Page
 from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
+from mcp_jail.core.listed import Item, Page
 from mcp_jail.core.lock import ItemKind, Lock, approve
 from mcp_jail.core.verify import RunState
 from mcp_jail.errors import LaunchMismatchError
@@ -135,6 +135,31 @@ def test_a_refused_launch_is_in_the_audit(home: Home) -> None:
     assert refused[1]["name"] == "launch/command"
     assert "another server" in refused[2]["reason"]
     assert verify_file(str(home.state / "fs.jsonl")).state is RunState.OK
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_server_nobody_approved_gives_no_resource_and_an_approved_one_does(
+    home: Home, era: str
+) -> None:
+    home.write_policy("resources: {default: allow}\nlock: {first: review}\n")
+    words = ("run", "fs", *command("echo.py"))
+    with started(home, *words, era=era) as client:
+        client.open()
+        refused = client.request("resources/read", uri="note://unlisted")
+        assert "denied by the user's lock" in refused["error"]["message"]
+        seen = files_of(home).read_pending()
+        assert seen is not None
+        files_of(home).change(lambda lock: approve(lock, seen))
+        client.close()
+    with started(home, *words, era=era) as client:
+        client.open()
+        assert client.request("resources/read", uri="note://unlisted")["result"]["contents"]
+        client.close()
+    calls = [each for each in home.audit() if each["kind"] == "call"]
+    assert [(each["verdict"], each["method"]) for each in calls] == [
+        ("deny", "resources/read"),
+        ("allow", "resources/read"),
+    ]
 
 
 def test_a_policy_from_elsewhere_is_called_by_its_file(home: Home) -> None:

@@ -12,7 +12,8 @@ from mcp_jail.core.events import Effect, Record, Tell, ToClient
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import Waiting
 from mcp_jail.core.interim import Interim
-from mcp_jail.core.lock import KIND_OF_LIST
+from mcp_jail.core.listed import Page
+from mcp_jail.core.lock import KIND_OF_LIST, ItemKind
 from mcp_jail.core.mcp import Era, ResultKind, Treatment
 from mcp_jail.core.passing import Passing, Release
 from mcp_jail.core.policy import Verdict
@@ -63,9 +64,10 @@ class Answers:
 
     def failure(self, waiting: Waiting, failure: Failure) -> list[Effect]:
         """What to do about an error answer."""
-        if waiting.client_id is None:
-            return self.passing.ended_ours(waiting)
         error = mcp.error_of_server(failure.error)
+        if waiting.client_id is None:
+            self._note_absent(waiting, error)
+            return self.passing.ended_ours(waiting)
         if error is None:
             return self.passing.not_passed(waiting, "an error without code and message")
         asked: list[Effect] = []
@@ -141,6 +143,16 @@ class Answers:
         return [_entry_of(waiting, page) for page in pages], error | {"data": passed}
 
     # Requests of our own
+
+    def _note_absent(self, waiting: Waiting, error: dict[str, Any] | None) -> None:
+        """A server may have templates only, and no list of resources: then it lists none."""
+        if error is None or error["code"] != mcp.METHOD_NOT_FOUND:
+            return
+        if waiting.step is not None and waiting.step.number == 0:
+            kind, era = KIND_OF_LIST[waiting.method], waiting.era.value
+            if kind is ItemKind.RESOURCE:
+                nothing = Page(kind, era, (), is_first=True, is_last=True, is_ours=True)
+                self._state.catalogue.compare(nothing)
 
     def _walked(self, waiting: Waiting, raw: Raw) -> list[Effect]:
         """A page of a walk of ours: compare it, then ask for the next or judge what waited."""

@@ -13,11 +13,11 @@ import msgspec
 from mcp_jail.core import decide, mcp, questions, replies, walks, wire
 from mcp_jail.core.asking import Asking
 from mcp_jail.core.audit import Entry, Kind
-from mcp_jail.core.catalogue import Standing
 from mcp_jail.core.decide import Decision
 from mcp_jail.core.decision import dotted
 from mcp_jail.core.events import Effect, Record, Tell, ToClient
 from mcp_jail.core.forwarding import Forwarding
+from mcp_jail.core.listed import Standing
 from mcp_jail.core.lock import ItemKind
 from mcp_jail.core.mcp import Era, Treatment
 from mcp_jail.core.policy import Additional, Verdict
@@ -66,21 +66,29 @@ class Calls:
         effects: list[Effect] = []
         for request in self._state.walks.release(kind):
             treatment = mcp.CLIENT_REQUESTS[request.method]
-            effects += self.judge(request, treatment, is_listed=True)
+            if treatment is Treatment.LISTEN:
+                effects += self.listen(request, is_listed=True)
+            else:
+                effects += self.judge(request, treatment, is_listed=True)
         return effects
 
     def judge_again(self, request: Request, treatment: Treatment) -> list[Effect]:
         """Judge what a person was asked about; it was counted and listed before."""
         if treatment is Treatment.LISTEN:
-            return self.listen(request)
+            return self.listen(request, is_listed=True)
         return self.judge(request, treatment, is_listed=True)
 
-    def listen(self, request: Request) -> list[Effect]:
+    def listen(self, request: Request, *, is_listed: bool = False) -> list[Effect]:
         """A subscription is judged like the reading of each resource it names."""
-        judged = [
-            (uri, decide.decide_resource(uri, self._state.book))
-            for uri in subscribed_uris(request.params)
-        ]
+        judged: list[tuple[str, Decision]] = []
+        for uri in subscribed_uris(request.params):
+            decision = decide.decide_resource(uri, self._state.book)
+            if decision.verdict is not Verdict.DENY:
+                standing = self._standing(Treatment.LISTEN, _resource(uri))
+                if standing is Standing.UNSEEN and not is_listed:
+                    return self._hold(request, Treatment.LISTEN, _resource(uri))
+                decision = self._by_lock(standing) or decision
+            judged.append((uri, decision))
         ours = self._state.in_flight.fresh_id()
         for uri, decision in judged:
             if decision.verdict is Verdict.DENY:
@@ -159,6 +167,8 @@ class Calls:
             reason, hint = "the server did not say what it has", ""
         elif standing is Standing.UNLISTED:
             reason, hint = "not in the approved catalogue", ""
+        elif standing is Standing.UNREVIEWED:
+            reason = "nobody has approved the server's resources"
         else:
             reason = "not in the approved catalogue as it is now"
         return Decision(Verdict.DENY, replies.LOCK_RULE, None, reason, hint)

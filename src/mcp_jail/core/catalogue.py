@@ -8,13 +8,13 @@ our own before a first call; the last word of the server about an item counts.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any, Final
 
 import msgspec
 
 from mcp_jail.core import lock as locks
 from mcp_jail.core.bare import bare_resource
+from mcp_jail.core.listed import Item, News, Page, Standing
 from mcp_jail.core.lock import Change, Drift, ItemKind, Lock, Pin
 from mcp_jail.core.policy import LockFirst, LockPolicy
 
@@ -30,45 +30,6 @@ SEEN_BYTES_LIMIT: Final = 16 * 1024 * 1024
 
 # Drifts of one run that are written down: a server may change its words with every listing.
 DRIFTS_RECORDED: Final = 1_000
-
-
-class Standing(Enum):
-    """How an item stands when it is called."""
-
-    APPROVED = "approved"
-    DRIFTED = "drifted"
-    UNLISTED = "unlisted"  # a whole listing was seen, and it is not in it
-    UNSEEN = "unseen"  # no whole listing was seen yet
-
-
-class Item(msgspec.Struct, frozen=True):
-    """One item of a listing: the name it is called by, and the whole object."""
-
-    name: str
-    value: dict[str, Any]
-
-
-class Page(msgspec.Struct, frozen=True):
-    """One answer to a list request, or a part of it; `is_ours` is our own walk's."""
-
-    kind: ItemKind
-    era: str
-    items: tuple[Item, ...]
-    is_first: bool
-    is_last: bool
-    is_ours: bool = False
-
-
-class News(msgspec.Struct, frozen=True):
-    """What was found since it was last asked for.
-
-    `waiting` is all that was seen, where something of it needs a person; `trusted` are pins of a
-    first contact that a policy lets pass, to be written down.
-    """
-
-    drifts: tuple[Drift, ...] = ()
-    waiting: Lock | None = None
-    trusted: Lock | None = None
 
 
 # A listing so far: names to digests, or to what stands for an item listed in two forms.
@@ -153,6 +114,8 @@ class Catalogue:
 
     def standing(self, kind: ItemKind, name: str) -> Standing:
         """How an item stands that is about to be called."""
+        if kind is ItemKind.RESOURCE:
+            return self._standing_of_resource(name)
         known = self._known[kind].get(name)
         if known is None:
             return Standing.UNLISTED if self._is_whole(kind) else Standing.UNSEEN
@@ -289,6 +252,25 @@ class Catalogue:
         pins = self._lock.items.get(key, ())
         change = Change.CHANGED if pins else Change.ADDED
         return Drift(key, change, pins[-1] if pins else None, pin)
+
+    def _standing_of_resource(self, uri: str) -> Standing:
+        """Which resources there are is no drift: one that is not listed goes by all that are.
+
+        So a server of which nobody approved the resources gives none, listed or not.
+        """
+        known = self._known[ItemKind.RESOURCE]
+        if uri in known and not known[uri].is_approved:
+            return Standing.DRIFTED
+        if ItemKind.RESOURCE in self._lock.kinds:
+            return Standing.APPROVED
+        if not self._is_whole(ItemKind.RESOURCE):
+            return Standing.UNSEEN
+        # Without any resource there is none to approve; then it is the server that counts.
+        is_server_approved = any(
+            locks.kind_of(key) is not ItemKind.LAUNCH for key in self._lock.items
+        )
+        is_all_approved = all(each.is_approved for each in known.values())
+        return Standing.APPROVED if is_server_approved and is_all_approved else Standing.UNREVIEWED
 
     # A whole listing
 

@@ -12,10 +12,10 @@ from msgspec import Raw
 
 from mcp_jail.core import mcp, questions, replies, rounds, tasks, walks, wire
 from mcp_jail.core.asking import Asking
-from mcp_jail.core.catalogue import Standing
 from mcp_jail.core.events import Effect, Record, Tell, ToClient, ToServer
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import Waiting
+from mcp_jail.core.listed import Standing
 from mcp_jail.core.mcp import Era
 from mcp_jail.core.passing import Passing
 from mcp_jail.core.policy import Verdict
@@ -153,7 +153,7 @@ class Interim:
         if kind is None or not catalogue.is_enabled:
             return True
         standing = catalogue.standing(kind, waiting.tool)
-        return standing not in {Standing.DRIFTED, Standing.UNLISTED}
+        return standing in {Standing.APPROVED, Standing.UNSEEN}
 
     # Tasks
 

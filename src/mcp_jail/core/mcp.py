@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from mcp_jail.core.catalogue import Item
+from mcp_jail.core.listed import Item
 from mcp_jail.core.wire import MessageId, as_id
 
 PREFIX = "io.modelcontextprotocol/"

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Raw
 
 from mcp_jail.core import decide, hidden, links, mcp, network, walks, wire
-from mcp_jail.core.catalogue import Page
 from mcp_jail.core.inflight import Waiting
+from mcp_jail.core.listed import Page
 from mcp_jail.core.lock import KIND_OF_LIST
 from mcp_jail.core.mcp import Era, Treatment
 from mcp_jail.core.opening import told_to_client

@@ -67,8 +67,10 @@ class Walks:
 
 
 def kind_needed(treatment: Treatment, *, is_uri: bool) -> ItemKind | None:
-    """The kind of item that must be approved for a request; a reading goes by the policy alone."""
+    """The kind of item that must be approved for a request, if it is about an item."""
     match treatment:
+        case Treatment.READ_RESOURCE | Treatment.LISTEN:
+            return ItemKind.RESOURCE
         case Treatment.CALL_TOOL:
             return ItemKind.TOOL
         case Treatment.GET_PROMPT:

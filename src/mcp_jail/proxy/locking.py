@@ -13,8 +13,9 @@ from typing import Final
 
 import msgspec
 
-from mcp_jail.core.catalogue import Catalogue, Item, Page, Standing
+from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
+from mcp_jail.core.listed import Item, Page, Standing
 from mcp_jail.core.lock import NO_ERA, ItemKind, Lock, Pin, pin
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import LockFirst
