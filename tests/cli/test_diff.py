@@ -195,6 +195,43 @@ def test_an_item_that_does_not_differ_is_told(approved: Listing) -> None:
     assert "tool/echo" in said.stderr
 
 
+@pytest.mark.parametrize("era", ERAS)
+def test_a_date_that_the_policy_ignores_is_no_drift_and_is_not_passed_on(
+    listing: Listing, era: str
+) -> None:
+    listing.home.write_policy(
+        POLICY.replace("review}", "review, ignore: {tool/clock: [description]}}")
+    )
+    monday, tuesday = tool("clock", "It is Monday."), tool("clock", "It is Tuesday.")
+    listing.says(tools=[monday])
+    listing.runs(era=era)
+    listing.approves()
+    listing.says(tools=[tuesday])
+    with started(listing.home, "run", "fs", *listing.command, era=era) as client:
+        client.open()
+        assert client.request("tools/list")["result"]["tools"] == [monday]
+        assert client.call("clock")["content"][0]["text"] == "clock was called"
+        client.close()
+    assert drifts(listing) == drifts(listing, "--live") == []
+    assert "tool/clock: description; whatever it says" in listing.done("diff", "fs").stdout
+    starts = [each for each in listing.home.audit() if each["kind"] == "start"]
+    ignored = [each["detail"].get("lock_ignores") for each in starts if each.get("detail")]
+    assert {"tool/clock": ["description"]} in ignored
+    listing.says(tools=[tuesday | {"title": "Clock"}])
+    assert drifts(listing, "--live") == [("tool/clock", "changed")]
+
+
+def test_a_member_that_is_ignored_from_now_on_waits_no_more(approved: Listing) -> None:
+    approved.says(tools=[tool("echo", "Give it back, on Tuesday."), tool("send", "Send it.")])
+    approved.runs()
+    assert drifts(approved) == [("tool/echo", "changed")]
+    approved.home.write_policy(
+        POLICY.replace("review}", "review, ignore: {tool/echo: [description]}}")
+    )
+    assert drifts(approved) == []
+    assert json.loads(approved.done("show", "fs", "--json").stdout)["lock"]["waiting"] == 0
+
+
 def test_a_policy_without_a_lock_has_nothing_to_compare(listing: Listing) -> None:
     listing.home.write_policy("lock: {enabled: false}\n")
     said = listing.done("diff", "fs")

@@ -199,6 +199,10 @@ def test_how_the_lock_stands_is_shown(tmp_path: Path) -> None:
     [
         ("lock: {enabled: false}\n", "none: lock.enabled is false"),
         ("lock: {first: trust}\n", "a first contact is trusted as it is"),
+        (
+            "lock: {ignore: {tool/t: [title, description]}}\n",
+            "tool/t: title, description; whatever it says, clients get what you approved",
+        ),
         ("lock: {file: a/lock.json}\n", "a/lock.json (lock.file, a proposal for others)"),
     ],
 )

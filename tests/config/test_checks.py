@@ -114,3 +114,31 @@ def test_hosts_of_the_network_are_read_too() -> None:
         "2:27 'a/b': write host or host:port, not a URL",
         "2:42 '*': '*' may only stand for the first labels: '*.example.com'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("ignored", "words"),
+    [
+        ("{'tool/*': [description]}", "'tool/*' is a glob"),
+        ("{'tool/get_?': [description]}", "'tool/get_?' is a glob"),
+        ("{'resource/x://*': [title]}", "'resource/x://*' is a glob"),
+        ("{get_time: [description]}", "'get_time' is no item as `diff` names it: tool/..., "),
+        ("{'tool/': [description]}", "'tool/' is no item"),
+        ("{'server/info': [version]}", "'server/info' is no item"),
+        ("{'launch/command': [argv]}", "'launch/command' is no item"),
+        ("{tool/t: []}", "'tool/t' has no member here"),
+        ("{tool/t: [name]}", "'name' is what the item goes by"),
+        ("{tool/t: ['*']}", "'*' is a glob; members are named one by one"),
+        ("{tool/t: [inputSchema..x]}", "'inputSchema..x' has an empty part"),
+        ("{tool/t: ['']}", "'' has an empty part"),
+        ("{tool/t: [a.a.a.a.a.a.a.a.a]}", "has more than 8 parts"),
+    ],
+)
+def test_what_the_lock_ignores_is_named_one_by_one(ignored: str, words: str) -> None:
+    (found,) = problems(f"lock: {{ignore: {ignored}}}")
+    assert words in found
+
+
+def test_marks_that_belong_to_a_uri_are_no_globs() -> None:
+    text = "{'template/x://{+path*}{?q}': [title], 'resource/x://a?b': [title]}"
+    assert config.load(f"name: a\nlock: {{ignore: {text}}}", "p").policy.lock.ignore

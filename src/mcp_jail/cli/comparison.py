@@ -16,6 +16,7 @@ import msgspec
 from mcp_jail.cli.inert_text import named
 from mcp_jail.core import lock as locks
 from mcp_jail.core import review as reviews
+from mcp_jail.core.ignored import restored_lock
 from mcp_jail.core.lock import ItemKind, Lock, Pin
 from mcp_jail.core.review import Review
 from mcp_jail.errors import UsageError
@@ -61,6 +62,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         if self.approved is None or self.proposal is None:
             return ()
         ours, theirs = map(reviews.without_launch, (self.approved, self.proposal))
+        theirs = restored_lock(theirs, ours, self.judged.policy.lock.ignore)
         return tuple(dict.fromkeys(each.key for each in locks.drift(ours, theirs)))
 
     @property
@@ -80,6 +82,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         """The review out of the two files as they are now."""
         seen = self.seen if self.look is not None else _left(pending, self.launch, approved)
         seen = seen or Lock(name=self.judged.state_name)
+        seen = restored_lock(seen, approved, self.judged.policy.lock.ignore)
         names = tuple(each.key for each in self.shown.drifts) if self.shown.is_named else ()
         try:
             return reviews.review(approved, seen, names)
@@ -122,8 +125,10 @@ def compare(
         if command or _names_command(judged):
             launch = launch_pin(with_jail(judged, command, os.environ))
         seen = _left(pending, launch, approved)
-    stands_in = takes_proposal and approved is None
-    shown, others = _review(approved, proposal if stands_in else None, seen, items)
+    stands_in = proposal if takes_proposal and approved is None else None
+    if seen is not None:
+        seen = restored_lock(seen, approved or stands_in, judged.policy.lock.ignore)
+    shown, others = _review(approved, stands_in, seen, items)
     return Comparison(
         judged=judged,
         files=files,

@@ -16,8 +16,10 @@ from typing import Any
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.comparison import Comparison, compare, some
 from mcp_jail.cli.entry_lines import time_text
+from mcp_jail.cli.lock_rows import AS_APPROVED
 from mcp_jail.cli.out import counted, folded, heading, rows
 from mcp_jail.cli.review_page import print_cuts, print_items, print_lines, short_digest
+from mcp_jail.core.ignored import in_words
 from mcp_jail.core.lock import Drift, Lock, Pin
 from mcp_jail.errors import ExitCode, UsageError
 
@@ -124,6 +126,8 @@ def _sources(comparison: Comparison) -> list[tuple[str, str]]:
         seconds = os.stat(comparison.files.pending).st_mtime
         when = time_text(int(seconds * _MILLISECONDS))
         found.append(("seen", f"{when}, in a run{_peers(comparison.seen)}"))
+    ignored = in_words(comparison.judged.policy.lock.ignore)
+    found += [("ignored", f"{each}; {AS_APPROVED}") for each in ignored]
     return found
 
 
@@ -172,6 +176,7 @@ def _as_json(comparison: Comparison) -> str:
         "drifts": [_drift(each) for each in comparison.shown.drifts],
         "others": comparison.others,
         "file_differs": list(comparison.proposal_differs),
+        "ignored": comparison.judged.policy.lock.ignore,
     }
     return json.dumps(shown, indent=2) + "\n"
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mcp_jail.cli.out import counted
+from mcp_jail.core.ignored import in_words, restored_lock
 from mcp_jail.core.policy import LockFirst
 from mcp_jail.core.review import waits
 from mcp_jail.errors import JailError
 from mcp_jail.proxy.locking import called, proposal_path
 from mcp_jail.proxy.prepare import Judged
 from mcp_jail.store.locks import lock_files
+
+# What becomes of a member that the policy ignores.
+AS_APPROVED: Final = "whatever it says, clients get what you approved"
 
 # What a first contact comes to.
 _FIRST: Final = {
@@ -27,6 +31,7 @@ def lock_rows(judged: Judged) -> list[tuple[str, str]]:
     rows = [("lock", _state(judged, facts)), ("lock file", facts["path"])]
     if facts["file"] is not None:
         rows.append(("", f"{facts['file']} (lock.file, a proposal for others)"))
+    rows += [("lock ignores", f"{each}; {AS_APPROVED}") for each in in_words(facts["ignore"])]
     return rows
 
 
@@ -39,6 +44,7 @@ def lock_facts(judged: Judged) -> dict[str, Any]:
         "first": policy.first.value,
         "path": files.lock,
         "file": proposal_path(judged),
+        "ignore": policy.ignore,
         "approved": None,
         "waiting": 0,
         "fault": None,
@@ -50,6 +56,8 @@ def lock_facts(judged: Judged) -> dict[str, Any]:
     except JailError as error:
         return facts | {"fault": error.message}
     count = None if approved is None else len(approved.items)
+    if pending is not None:
+        pending = restored_lock(pending, approved, policy.ignore)
     return facts | {"approved": count, "waiting": waits(approved, pending)}
 
 

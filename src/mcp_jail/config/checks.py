@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
 
 from mcp_jail.config.problems import Problems
 from mcp_jail.core.hosts import compile_hosts
+from mcp_jail.core.lock import ItemKind
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Constraint, HostEntry, Policy, ToolRule, strictest
 from mcp_jail.core.rulebook import KeyPath
@@ -32,6 +33,7 @@ def check(policy: Policy, values: Values, problems: Problems) -> None:
     checker.variables(policy)
     checker.secrets(policy)
     checker.hosts(("network", "allow"), map(_host_of, policy.network.allow))
+    checker.ignored(policy.lock.ignore)
     for name, rule in policy.tools.rules.items():
         if isinstance(rule, ToolRule):
             checker.rule(("tools", "rules", name), rule)
@@ -89,6 +91,15 @@ class _Checker:
     def hosts(self, path: KeyPath, texts: Iterable[str]) -> None:
         for index, text in enumerate(texts):
             self._one((*path, str(index)), text, _fault_of_host)
+
+    def ignored(self, ignored: Mapping[str, tuple[str, ...]]) -> None:
+        for item, members in ignored.items():
+            path = ("lock", "ignore", item)
+            self._one(path, item, _fault_of_item)
+            if not members:
+                self._add(path, f"{item!r} has no member here, so nothing of it is ignored")
+            for index, member in enumerate(members):
+                self._one((*path, str(index)), member, _fault_of_member)
 
     def rule(self, path: KeyPath, rule: ToolRule) -> None:
         if strictest(rule.decision, rule.otherwise) is not rule.otherwise:
@@ -180,3 +191,35 @@ def _fault_of_pattern(text: str) -> str | None:
     except (re.error, OverflowError, RecursionError) as error:
         return f"{text!r} is no regular expression: {error}"
     return None
+
+
+def _fault_of_item(text: str) -> str | None:
+    """Why a text is no item by the key that `diff` shows; in braces a URI has marks of its own."""
+    kind, _, name = text.partition("/")
+    if kind not in _IGNORABLE or not name:
+        kinds = ", ".join(f"{each}/..." for each in _IGNORABLE)
+        return f"{text!r} is no item as `diff` names it: {kinds}"
+    is_named = kind in {ItemKind.TOOL.value, ItemKind.PROMPT.value}
+    if "*" in _BRACED.sub("", name) or (is_named and "?" in name):
+        return f"{text!r} is a glob; what the lock ignores is named one by one"
+    return None
+
+
+def _fault_of_member(text: str) -> str | None:
+    parts = text.split(".")
+    if "" in parts:
+        return f"{text!r} has an empty part"
+    if "*" in text or "?" in text:
+        return f"{text!r} is a glob; members are named one by one"
+    if text in {"name", "uri", "uriTemplate"}:
+        return f"{text!r} is what the item goes by"
+    if len(parts) > DOTTED_LIMIT:
+        return f"{text!r} has more than {DOTTED_LIMIT} parts"
+    return None
+
+
+# The items of which a member may be ignored. What a server says of itself blocks nothing anyway.
+_IGNORABLE: Final = tuple(
+    kind.value for kind in ItemKind if kind not in {ItemKind.LAUNCH, ItemKind.SERVER}
+)
+_BRACED: Final = re.compile(r"\{[^{}]*\}")

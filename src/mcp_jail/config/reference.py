@@ -90,6 +90,9 @@ DESCRIPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("LockPolicy", "enabled"): "Whether definitions are compared with what was approved.",
     ("LockPolicy", "first"): "review: no calls before a person approved the first list.",
     ("LockPolicy", "file"): "A lock in a repository, as a proposal.",
+    ("LockPolicy", "ignore"): (
+        "Members of an item that change by themselves; shown as they were approved."
+    ),
     ("AskPolicy", "wait"): "How long a call is held before it is answered with a ticket.",
     ("AskPolicy", "remember"): "How long an answer holds.",
     ("AskPolicy", "channels"): "Where a person may be asked.",

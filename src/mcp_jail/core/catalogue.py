@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from mcp_jail.core import ignored
 from mcp_jail.core import lock as locks
 from mcp_jail.core.bare import bare_resource
 from mcp_jail.core.listed import Item, News, Page, Standing
@@ -90,7 +91,8 @@ class Catalogue:
         """The items of a page that may be shown."""
         walk = self._walk_of(page)
         shown = []
-        for item in page.items:
+        for listed in page.items:
+            item = self._restored(page, listed)
             known = self._look_at(page, item, walk)
             if known is not None and known.is_approved:
                 is_new = self._is_new_resource(page.kind, item)
@@ -190,6 +192,20 @@ class Catalogue:
         if page.is_first:
             self._walks[page.kind, page.is_ours] = {}
         return self._walks.get((page.kind, page.is_ours))
+
+    def _restored(self, page: Page, item: Item) -> Item:
+        """An item with the members that the policy ignores as they were approved."""
+        key = locks.key_of(page.kind, item.name)
+        if key not in self._policy.ignore:
+            return item
+        pins = list(self._lock.items.get(key, ()))
+        if self._policy.first is LockFirst.TRUST:
+            pins += [self._trusted[key]] if key in self._trusted else []
+            pins += () if self._proposal is None else self._proposal.items.get(key, ())
+        value = ignored.restored(
+            key, item.value, page.era, approved=pins, ignored=self._policy.ignore
+        )
+        return Item(item.name, value)
 
     def _look_at(self, page: Page, item: Item, walk: _Walk | None) -> _Known | None:
         known = self._known[page.kind]

@@ -241,6 +241,7 @@ class LockPolicy(Closed, frozen=True):
     enabled: bool = True
     first: LockFirst = LockFirst.REVIEW
     file: str | None = None
+    ignore: dict[str, tuple[str, ...]] = {}
 
 
 class Channel(Enum):

@@ -35,8 +35,15 @@ def start_entry(
             "mounts": [_mount(mount) for mount in plan.mounts],
             "env": sorted({*plan.env, *plan.secrets}),
             "network": network,
+            **_ignored(prepared),
         },
     )
+
+
+def _ignored(prepared: Prepared) -> dict[str, Any]:
+    """What the lock does not hold, where there is such."""
+    lock = prepared.policy.lock
+    return {"lock_ignores": dict(lock.ignore)} if lock.enabled and lock.ignore else {}
 
 
 def redactor_of(prepared: Prepared, key: bytes) -> Redactor:
