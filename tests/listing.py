@@ -48,6 +48,13 @@ class Listing:
             client.request("resources/templates/list")
             client.close()
 
+    def greets(self, *, era: str = "legacy") -> None:
+        """A client that opens the server, sees that it lives, and leaves."""
+        with started(self.home, "run", "fs", *self.command, era=era) as client:
+            client.open()
+            client.request("ping")
+            client.close()
+
     def done(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """`mcp-jail WORDS`, and what it printed."""
         return subprocess.run(

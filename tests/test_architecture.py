@@ -50,6 +50,7 @@ TESTED_THROUGH: Final = {
     "cli/report_page.py": "cli/test_report.py",
     "cli/report_rows.py": "cli/test_report.py",
     "cli/schema.py": "cli/test_commands.py",
+    "cli/seeing.py": "cli/test_diff.py",
     "cli/trust.py": "cli/test_commands.py",
     "cli/unwrap.py": "cli/test_wrap.py",
     "cli/wrap_report.py": "cli/test_wrap.py",

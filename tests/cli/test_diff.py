@@ -50,6 +50,46 @@ def test_what_a_run_hid_from_its_client_is_shown(listing: Listing) -> None:
     assert "added    launch/command" in said.stdout
 
 
+@pytest.mark.parametrize("era", ERAS)
+def test_where_a_client_only_said_hello_the_server_is_looked_at(listing: Listing, era: str) -> None:
+    listing.greets(era=era)
+    keys = [key for key, _ in drifts(listing)]
+    assert {"launch/command", "tool/echo", "tool/send"} <= set(keys)
+    assert keys == [key for key, _ in drifts(listing, "--live")]
+    page = listing.done("diff", "fs").stdout
+    assert "now, by a look without a client" in page
+    listing.approves()
+    assert drifts(listing) == drifts(listing, "--live") == []
+    with started(listing.home, "run", "fs", *listing.command, era=era) as client:
+        client.open()
+        assert len(client.request("tools/list")["result"]["tools"]) == 2
+        client.close()
+    assert listing.done("diff", "fs", "--exit-code").returncode == 0
+
+
+def test_a_part_is_shown_where_the_server_cannot_be_looked_at(listing: Listing) -> None:
+    listing.greets()
+    listing.says(tools="no list")
+    said = listing.done("diff", "fs")
+    assert said.returncode == 0, said.stderr
+    assert "that run saw only a part, and the server cannot be looked at: the server " in " ".join(
+        said.stdout.split()
+    )
+    assert "added    launch/command" in said.stdout
+    assert listing.done("diff", "fs", "--live").returncode == 1
+
+
+def test_another_launch_is_not_started_to_be_looked_at(listing: Listing) -> None:
+    listing.greets()
+    listing.approves("command")
+    marker = listing.home.scratch / "started"
+    words = (PYTHON, "-c", f"open({str(marker)!r}, 'w')")
+    with started(listing.home, "run", "fs", "--", *words) as client:
+        assert client.wait() == 3
+    assert ("launch/command", "changed") in drifts(listing)
+    assert not marker.exists()
+
+
 def test_nothing_waits_after_an_approval(approved: Listing) -> None:
     said = approved.done("diff", "fs", "--exit-code")
     assert said.returncode == 0

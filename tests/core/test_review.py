@@ -5,12 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from mcp_jail.core.lock import Change, ItemKind, drift, pin
+from mcp_jail.core.lock import Change, ItemKind, Lock, Pin, drift, pin
 from mcp_jail.core.review import (
     SHORT_DIGEST,
     UnknownItemError,
     approved_after,
     both,
+    is_part,
     rejected_after,
     review,
     waits,
@@ -127,3 +128,40 @@ def test_what_is_started_now_goes_before_what_was() -> None:
     lock = with_launch(with_launch(OLD, "launch/command", first), "launch/command", second)
     assert lock.items["launch/command"] == (second,)
     assert lock.kinds.count(ItemKind.LAUNCH) == 1
+
+
+def offering(*capabilities: str, kinds: tuple[ItemKind, ...]) -> Lock:
+    """What was seen of a server that offers something, and the kinds it listed whole."""
+    said = pin(ItemKind.SERVER, {each: {} for each in capabilities}, "legacy")
+    items: dict[str, tuple[Pin, ...]] = {"server/capabilities": (said,)} if capabilities else {}
+    return Lock(name="fs", kinds=kinds, items=items)
+
+
+LISTS = (ItemKind.TOOL, ItemKind.PROMPT, ItemKind.TEMPLATE, ItemKind.RESOURCE)
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (offering("tools", kinds=(ItemKind.TOOL,)), False),
+        (offering("tools", "logging", kinds=()), True),
+        (offering("tools", "prompts", kinds=(ItemKind.TOOL,)), True),
+        (offering("resources", kinds=(ItemKind.RESOURCE,)), True),
+        (offering("resources", kinds=(ItemKind.RESOURCE, ItemKind.TEMPLATE)), False),
+        (offering(kinds=(ItemKind.TOOL,)), True),
+        (offering(kinds=LISTS), False),
+        (offering("logging", kinds=()), False),
+    ],
+)
+def test_a_run_saw_a_part_where_something_offered_was_not_listed(
+    seen: Lock, expected: bool
+) -> None:
+    assert is_part(seen, None) is expected
+    assert not is_part(seen, Lock(name="fs", kinds=LISTS))
+
+
+def test_a_run_that_was_refused_saw_enough() -> None:
+    one, other = (pin(ItemKind.LAUNCH, {"argv": [word]}, "") for word in "ab")
+    approved = Lock(name="fs", items={"launch/command": (one,)})
+    assert not is_part(Lock(name="fs", items={"launch/command": (other,)}), approved)
+    assert is_part(Lock(name="fs", items={"launch/command": (one,)}), approved)

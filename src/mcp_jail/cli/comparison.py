@@ -1,39 +1,32 @@
 """What was seen of a server held against what was approved: the ground of `diff` and `approve`.
 
-What was seen is what the last run left to be looked at, or what a look of our own shows now. It is
-held against the approval of this user; where there is none, against the lock file that the policy
-names, which is how a machine that approves nothing checks a repository.
+What was seen (`cli/seeing.py`) is held against the approval of this user; where there is none,
+against the lock file that the policy names, which is how a machine that approves nothing checks a
+repository.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from mcp_jail.cli.inert_text import named
+from mcp_jail.cli.seeing import LAUNCH_KEY, Files, Wanted, left, see
 from mcp_jail.core import lock as locks
 from mcp_jail.core import review as reviews
 from mcp_jail.core.ignored import restored_lock
 from mcp_jail.core.lock import ItemKind, Lock, Pin
 from mcp_jail.core.review import Review
 from mcp_jail.errors import UsageError
-from mcp_jail.proxy.identity import COMMAND
-from mcp_jail.proxy.lister import peers_of
-from mcp_jail.proxy.live import Look, LookError, look
-from mcp_jail.proxy.locking import called, launch_pin, proposal_path
-from mcp_jail.proxy.prepare import Judged, Prepared, audit_path, judge, with_jail
+from mcp_jail.proxy.live import Look
+from mcp_jail.proxy.locking import called, proposal_path
+from mcp_jail.proxy.prepare import Judged, audit_path, judge
 from mcp_jail.store.locks import LockFiles, lock_files, read_proposal
-
-LAUNCH_KEY: Final = locks.key_of(ItemKind.LAUNCH, COMMAND)
 
 # Items that one line names; there may be thousands.
 NAMED: Final = 5
-
-# Lines of the server's error stream that explain why it cannot be looked at.
-SAID: Final = 5
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +40,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     proposal_path: str | None
     seen: Lock | None  # None: nothing was seen yet
     look: Look | None  # where a look of our own shows it
+    not_looked: str  # why a look that was needed came to nothing
     launch: Pin | None  # what would be started now, where that is known
     shown: Review
     others: int  # items that differ too and were not asked for
@@ -80,7 +74,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     def again(self, approved: Lock | None, pending: Lock | None) -> Review:
         """The review out of the two files as they are now."""
-        seen = self.seen if self.look is not None else _left(pending, self.launch, approved)
+        seen = self.seen if self.look is not None else left(pending, self.launch, approved)
         seen = seen or Lock(name=self.judged.state_name)
         seen = restored_lock(seen, approved, self.judged.policy.lock.ignore)
         names = tuple(each.key for each in self.shown.drifts) if self.shown.is_named else ()
@@ -102,6 +96,7 @@ def compare(
 ) -> Comparison:
     """Hold what was seen against what was approved; `is_live` decides by lock and what waits.
 
+    Where the last run saw only a part, the server is looked at anyway, if it can be.
     With `takes_proposal` the lock file stands in where nothing was approved. `again` is the command
     that a person may give with the server's command behind it. UsageError for a
     policy without a lock or an item that does not differ; LookError, LockError, and what `prepare`
@@ -115,17 +110,10 @@ def compare(
     approved, pending = files.read(), files.read_pending()
     path = proposal_path(judged)
     proposal = None if path is None else read_proposal(path)
-    found, launch = None, None
-    if is_live(approved, pending):
-        words = command or _remembered(judged, pending, approved, again)
-        prepared = with_jail(judged, words, os.environ)
-        found, launch = _looked(prepared, approved or proposal, pending), launch_pin(prepared)
-        seen: Lock | None = reviews.with_launch(found.seen, LAUNCH_KEY, launch)
-    else:
-        if command or _names_command(judged):
-            launch = launch_pin(with_jail(judged, command, os.environ))
-        seen = _left(pending, launch, approved)
+    wanted = Wanted(command, again, is_live=is_live(approved, pending))
+    side = see(judged, Files(approved, pending, proposal), wanted)
     stands_in = proposal if takes_proposal and approved is None else None
+    seen = side.seen
     if seen is not None:
         seen = restored_lock(seen, approved or stands_in, judged.policy.lock.ignore)
     shown, others = _review(approved, stands_in, seen, items)
@@ -137,8 +125,9 @@ def compare(
         proposal=proposal,
         proposal_path=path,
         seen=seen,
-        look=found,
-        launch=launch,
+        look=side.look,
+        not_looked=side.not_looked,
+        launch=side.launch,
         shown=shown,
         others=others,
     )
@@ -166,52 +155,3 @@ def _review(
         hint = f"these do: {some(tuple(dict.fromkeys(each.key for each in every.drifts)))}"
         raise UsageError(f"no item '{named(error.args[0])}' differs", hint=hint) from None
     return shown, len(every.drifts) - len(shown.drifts)
-
-
-def _left(pending: Lock | None, launch: Pin | None, approved: Lock | None) -> Lock | None:
-    """What the last run left, and what would be started now where that is known."""
-    if launch is None or (pending is None and approved is None):
-        return pending
-    return reviews.with_launch(pending or Lock(name=""), LAUNCH_KEY, launch)
-
-
-def _names_command(judged: Judged) -> bool:
-    return judged.policy.server is not None and bool(judged.policy.server.command)
-
-
-def _remembered(
-    judged: Judged, pending: Lock | None, approved: Lock | None, again: str
-) -> tuple[str, ...]:
-    """The command that was started last, where neither the policy nor a person says it."""
-    if _names_command(judged):
-        return ()
-    for lock in (pending, approved):
-        for each in () if lock is None else lock.items.get(LAUNCH_KEY, ()):
-            words = each.value.get("argv") if isinstance(each.value, dict) else None
-            if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
-                return tuple(words)
-    raise UsageError(
-        f"nothing to start: policy '{judged.policy.name}' names no server.command",
-        hint=f"put it behind: mcp-jail {again} {called(judged)} -- COMMAND...",
-    )
-
-
-def _looked(prepared: Prepared, reference: Lock | None, pending: Lock | None) -> Look:
-    """A look as the clients that are remembered would have it; LookError if it is not whole."""
-    peers: dict[str, Any] = {}
-    for lock in (reference, pending):
-        peers |= {} if lock is None else lock.peers
-    found = look(prepared, peers_of(peers))
-    said = found.said[-SAID:]
-    if not found.is_open:
-        how = f" ({found.ended})" if found.ended else ""
-        raise LookError(f"the server does not answer{how}", said=said)
-    if found.broken:
-        kinds = ", ".join(f"{kind.value}s" for kind in found.broken)
-        raise LookError(f"the server does not list its {kinds} to the end", said=said)
-    known = () if reference is None else reference.kinds
-    kinds_seen = {*found.seen.kinds, *(kind for kind in found.absent if kind in known)}
-    seen = msgspec.structs.replace(
-        found.seen, kinds=tuple(kind for kind in ItemKind if kind in kinds_seen)
-    )
-    return msgspec.structs.replace(found, seen=seen)

@@ -1,7 +1,8 @@
 """`mcp-jail diff NAME [ITEM...]`: what a server says now against what you approved.
 
-Shows what the last run saw and hid from its client; with --live, the server is started in its jail
-and asked for all it lists. Nothing is approved by looking. ITEM is `tool/echo`, or `echo`.
+Shows what the last run saw and hid from its client. With --live, and where that run saw only a part
+(a client may only say hello), the server is started in its jail and asked for all it lists. Nothing
+is approved by looking. ITEM is `tool/echo`, or `echo`.
 """
 
 from __future__ import annotations
@@ -126,6 +127,9 @@ def _sources(comparison: Comparison) -> list[tuple[str, str]]:
         seconds = os.stat(comparison.files.pending).st_mtime
         when = time_text(int(seconds * _MILLISECONDS))
         found.append(("seen", f"{when}, in a run{_peers(comparison.seen)}"))
+    if comparison.not_looked:
+        told = "that run saw only a part, and the server cannot be looked at: "
+        found.append(("", told + comparison.not_looked))
     ignored = in_words(comparison.judged.policy.lock.ignore)
     found += [("ignored", f"{each}; {AS_APPROVED}") for each in ignored]
     return found

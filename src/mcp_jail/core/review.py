@@ -97,6 +97,18 @@ def waits(approved: Lock | None, seen: Lock | None) -> int:
     return len({each.key for each in locks.drift(approved, seen) if each.seen is not None})
 
 
+def is_part(seen: Lock, approved: Lock | None) -> bool:
+    """Whether a run saw too little of a server to approve by: a client may only have said hello.
+
+    Each kind that the server offers must have been listed whole, then or when it was approved.
+    Where another server was to be started it saw enough: that is to be judged first.
+    """
+    if approved is not None and any(_is_launch(each.key) for each in locks.drift(approved, seen)):
+        return False
+    known = {*seen.kinds, *(() if approved is None else approved.kinds)}
+    return not set(_offered(seen)) <= known
+
+
 def with_launch(seen: Lock, key: str, launch: Pin) -> Lock:
     """What was seen, with what would be started now in place of what was."""
     others = {key: pins for key, pins in seen.items.items() if not _is_launch(key)}
@@ -125,6 +137,22 @@ def both(first: Lock, second: Lock) -> Lock:
         items=items,
         peers=first.peers | second.peers,
     )
+
+
+def _offered(seen: Lock) -> Iterator[ItemKind]:
+    """The kinds that a server says it lists; all where it said nothing of that."""
+    said = [pin.value for pin in seen.items.get(_CAPABILITIES, ())]
+    for capability, kinds in _KINDS_OF.items():
+        if not said or any(type(each) is dict and capability in each for each in said):
+            yield from kinds
+
+
+_CAPABILITIES: Final = locks.key_of(ItemKind.SERVER, "capabilities")
+_KINDS_OF: Final = {
+    "tools": (ItemKind.TOOL,),
+    "prompts": (ItemKind.PROMPT,),
+    "resources": (ItemKind.RESOURCE, ItemKind.TEMPLATE),
+}
 
 
 def _meant(name: str, drifts: tuple[Drift, ...]) -> Iterator[str]:
