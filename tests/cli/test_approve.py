@@ -12,7 +12,8 @@ import pytest
 
 from driver import ERAS, MCP_JAIL, started, wait_until
 from listing import POLICY, Listing
-from mcp_jail.core.lock import Lock, drift
+from mcp_jail.core.lock import Lock, drift, reject, write_lock
+from mcp_jail.core.review import review
 from mcp_jail.core.verify import RunState
 from mcp_jail.store.history import verify_file
 from persons import served
@@ -54,7 +55,9 @@ def person(listing: Listing, *words: str) -> Iterator[Terminal]:
 def waiting(listing: Listing) -> list[str]:
     """What is not approved of what was seen last."""
     pending = listing.files.read_pending()
-    return [] if pending is None else [e.key for e in drift(listing.files.read(), pending)]
+    if pending is None:
+        return []
+    return [each.key for each in review(listing.files.read(), pending).drifts]
 
 
 def verdicts(listing: Listing) -> list[tuple[str, str]]:
@@ -207,7 +210,90 @@ def test_what_is_rejected_stays_blocked_and_waits_no_more(drifted: Listing) -> N
         client.open()
         assert client.request("tools/list")["result"]["tools"] == []
         client.close()
+    assert b"not approved" not in client.stderr, "it was told, and answered"
+    assert waiting(drifted) == []
+    page = " ".join(drifted.done("diff", "fs").stdout.split())
+    assert "nothing waits for you" in page
+    assert "rejected tool/echo, tool/send; blocked, and nobody is asked until it changes" in page
+    live = drifted.done("diff", "fs", "--live", "--exit-code")
+    assert "nothing waits for you" in live.stdout
+    assert live.returncode == 3, "what the server says is not what was approved"
     assert verify_file(str(drifted.home.state / "fs.jsonl")).state is RunState.OK
+
+
+def test_what_was_rejected_is_asked_about_when_it_changes_and_can_be_approved(
+    drifted: Listing,
+) -> None:
+    digest = drifted.digest()
+    drifted.done("approve", "fs", "--reject", "--yes", "--seen", digest)
+    drifted.says(tools=[tool("echo", "Echo worse."), tool("send", "Send evil.")])
+    drifted.runs()
+    assert waiting(drifted) == ["tool/echo"]
+    page = drifted.done("diff", "fs").stdout
+    assert "changed  tool/echo" in page
+    assert "changed  tool/send" not in page
+    drifted.approves("send")
+    lock = drifted.files.read()
+    assert lock is not None
+    assert set(lock.rejected) == {"tool/echo"}
+    assert lock.items["tool/send"][0].value == tool("send", "Send evil.")
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("first", ["review", "trust"])
+def test_an_approval_is_taken_back_while_a_client_looks_on(
+    listing: Listing, era: str, first: str
+) -> None:
+    listing.home.write_policy(POLICY.replace("review", first))
+    listing.runs(era=era)
+    if first == "review":
+        listing.approves()
+    with started(listing.home, "run", "fs", *listing.command, era=era) as client:
+        client.open()
+        assert len(client.request("tools/list")["result"]["tools"]) == 2
+        page = listing.done("approve", "fs", "echo", "--reject").stdout
+        assert "unchanged tool/echo" in page
+        digest = page.partition("What is shown: ")[2].split()[0]
+        said = listing.done("approve", "fs", "echo", "--reject", "--yes", "--seen", digest)
+        assert said.returncode == 0, said.stderr
+        assert "rejected: 1 item, blocked until it changes" in said.stdout
+        wait_until(lambda: "denied" in client.call("echo")["content"][0]["text"])
+        names = [each["name"] for each in client.request("tools/list")["result"]["tools"]]
+        assert names == ["send"]
+        client.close()
+    assert verdicts(listing)[-1] == ("rejected", "tool/echo")
+    assert b"not approved: tool/echo" not in client.stderr
+    with started(listing.home, "run", "fs", *listing.command, era=era) as client:
+        client.open()
+        names = [each["name"] for each in client.request("tools/list")["result"]["tools"]]
+        assert names == ["send"]
+        client.close()
+
+
+def test_who_trusted_a_first_contact_and_then_approved_a_part_is_asked_about_the_rest(
+    listing: Listing,
+) -> None:
+    listing.greets()
+    listing.approves("echo")
+    listing.home.write_policy(POLICY.replace("review", "trust"))
+    with started(listing.home, "run", "fs", *listing.command) as client:
+        client.open()
+        names = [each["name"] for each in client.request("tools/list")["result"]["tools"]]
+        assert names == ["echo"]
+        client.close()
+    assert "tool/send" in waiting(listing)
+
+
+def test_a_lock_file_of_others_says_nothing_of_what_a_person_is_asked(listing: Listing) -> None:
+    listing.home.write_policy(WITH_FILE)
+    proposed = lock_of(tool("echo", "Give it back."))
+    evil = tool("send", "Send it.")
+    hidden = reject(proposed, "fs", drift(None, lock_of(evil)))
+    (listing.home.policies / "mcp-jail.lock.json").write_bytes(write_lock(hidden))
+    listing.runs()
+    page = listing.done("diff", "fs", "--exit-code")
+    assert "added    tool/send" in page.stdout
+    assert page.returncode == 3
 
 
 def test_one_that_is_rejected_does_not_take_the_others_along(drifted: Listing) -> None:

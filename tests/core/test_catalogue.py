@@ -15,7 +15,7 @@ from mcp_jail.core.catalogue import (
     Catalogue,
 )
 from mcp_jail.core.listed import Item, Page, Standing
-from mcp_jail.core.lock import Change, ItemKind, Lock, approve
+from mcp_jail.core.lock import Change, Drift, ItemKind, Lock, approve, drift, pin, reject
 from mcp_jail.core.policy import LockPolicy
 from plays import approved, tool
 
@@ -257,8 +257,68 @@ def test_a_trusted_kind_says_nothing_of_another() -> None:
 
 
 def test_a_known_item_of_a_kind_never_settled_is_not_trusted_in_another_form() -> None:
-    seen = new("trust", approved(A, kinds=()))
+    first = new("trust")
+    shown(first, A, last=False)
+    seen = new("trust", first.take_news().trusted)
     assert shown(seen, EVIL, B) == ["b"]
+
+
+# What a person answered for
+
+
+def test_who_approved_one_item_is_asked_about_the_others_of_its_kind() -> None:
+    lock = approve(None, approved(A, B), frozenset({"tool/a"}))
+    seen = new("trust", lock)
+    assert shown(seen, A, B) == ["a"]
+    assert standing(seen, "b") is Standing.DRIFTED
+    news = seen.take_news()
+    assert [each.key for each in news.drifts] == ["tool/b"]
+    assert news.trusted is None
+    assert shown(seen, {"name": "p"}, kind=ItemKind.PROMPT) == ["p"], "of that kind nobody spoke"
+
+
+@pytest.mark.parametrize("first", ["review", "trust"])
+def test_what_was_rejected_is_blocked_and_told_no_more_until_it_changes(first: str) -> None:
+    lock = reject(None, "x", drift(None, approved(A)))
+    seen = new(first, lock)
+    assert shown(seen, A) == []
+    assert standing(seen, "a") is Standing.DRIFTED
+    assert seen.take_news().drifts == ()
+    assert shown(seen, EVIL) == []
+    assert [each.key for each in seen.take_news().drifts] == ["tool/a"]
+
+
+def test_a_rejected_change_leaves_what_was_approved() -> None:
+    lock = reject(approved(A, B), "x", drift(approved(A, B), approved(EVIL, B)))
+    seen = new("review", lock)
+    assert shown(seen, EVIL, B) == ["b"]
+    assert seen.take_news().drifts == ()
+    assert shown(seen, A, B) == ["a", "b"]
+
+
+def test_an_approval_that_is_taken_back_counts_at_once() -> None:
+    seen = new("review", approved(A, B))
+    assert shown(seen, A, B) == ["a", "b"]
+    (taken,) = (pins[0] for pins in approved(A).items.values())
+    lock = reject(approved(A, B), "x", [Drift("tool/a", Change.UNCHANGED, taken, None)])
+    assert seen.replace(lock) == {TOOL}
+    assert standing(seen, "a") is Standing.DRIFTED
+    assert standing(seen, "b") is Standing.APPROVED
+    assert seen.take_news().drifts == ()
+
+
+def test_a_rejected_resource_is_not_among_those_that_come_and_go() -> None:
+    one, other = ({"uri": f"x://{name}", "name": name} for name in "ab")
+    lock = approve(None, Lock(name="x", kinds=(RESOURCE,)))
+    held = Lock(name="x", items={"resource/x://a": (pin(RESOURCE, one, "legacy"),)})
+    lock = reject(msgspec.structs.replace(lock, kinds=(RESOURCE,)), "x", drift(None, held))
+    seen = new("review", lock)
+    assert standing(seen, "x://a", RESOURCE) is Standing.DRIFTED, "listed or not"
+    assert standing(seen, "x://b", RESOURCE) is Standing.APPROVED
+    assert shown(seen, one, other, kind=RESOURCE) == ["x://b"]
+    assert seen.take_news().drifts == ()
+    assert shown(seen, one | {"title": "new"}, kind=RESOURCE) == []
+    assert [each.key for each in seen.take_news().drifts] == ["resource/x://a"]
 
 
 def test_a_proposal_bounds_what_a_first_contact_is_trusted_with() -> None:

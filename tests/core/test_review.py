@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from mcp_jail.core.lock import Change, ItemKind, Lock, Pin, drift, pin
+from mcp_jail.core.lock import Change, ItemKind, Lock, Pin, drift, pin, reject
 from mcp_jail.core.review import (
     SHORT_DIGEST,
     UnknownItemError,
@@ -13,7 +13,9 @@ from mcp_jail.core.review import (
     both,
     is_part,
     rejected_after,
+    rejected_of,
     review,
+    review_to_reject,
     waits,
     with_launch,
     without_launch,
@@ -22,6 +24,11 @@ from pins import lock_of, resources_of, tool
 
 OLD = lock_of(tool("echo"), tool("gone"))
 NEW = lock_of(tool("echo", "Does more."), tool("new"))
+
+
+def form(key: str, lock: Lock = NEW) -> tuple[str, str]:
+    """A key with the digest of what was seen of it."""
+    return key, lock.items[key][0].digest
 
 
 def test_all_that_differs_is_shown() -> None:
@@ -76,20 +83,78 @@ def test_a_digest_is_that_of_what_is_shown_and_of_nothing_else() -> None:
 
 
 def test_what_was_rejected_waits_no_more_and_is_not_approved() -> None:
-    rest = rejected_after(review(OLD, NEW, ["new"]))
-    assert [each.key for each in drift(OLD, rest)] == ["tool/echo"]
-    rest = rejected_after(review(OLD, NEW))
-    assert waits(OLD, rest) == 0
-    lock = approved_after(review(OLD, rest))
-    assert not lock.approves("tool/new", NEW.items["tool/new"][0].digest)
-    assert not lock.approves("tool/echo", NEW.items["tool/echo"][0].digest)
+    lock = rejected_after(review(OLD, NEW, ["new"]))
+    assert [each.key for each in review(lock, NEW).drifts] == ["tool/echo", "tool/gone"]
+    assert waits(lock, NEW) == 1
+    assert rejected_of(lock, NEW) == ("tool/new",)
+    assert not approved_after(review(lock, NEW)).approves(*form("tool/new"))
+    lock = rejected_after(review(OLD, NEW))
+    assert waits(lock, NEW) == 0
+    assert lock.items == OLD.items, "what was approved of them stays"
+
+
+def test_what_was_rejected_is_approved_when_it_is_named_and_asked_about_when_it_changes() -> None:
+    lock = rejected_after(review(None, NEW))
+    assert review(lock, NEW).drifts == ()
+    changed = lock_of(tool("echo", "Does much more."), tool("new"))
+    assert [each.key for each in review(lock, changed).drifts] == ["tool/echo"]
+    lock = approved_after(review(lock, NEW, ["echo"]))
+    assert lock.approves(*form("tool/echo"))
+    assert not lock.approves(*form("tool/new"))
+    assert set(lock.rejected) == {"tool/new"}
+
+
+def test_what_was_approved_is_taken_back_when_it_is_named_to_be_rejected() -> None:
+    for seen in (NEW, Lock(name="fs")):
+        shown = review_to_reject(NEW, seen, ["tool/echo"])
+        assert [(each.key, each.change) for each in shown.drifts] == [
+            ("tool/echo", Change.UNCHANGED)
+        ]
+        lock = rejected_after(shown)
+        assert set(lock.items) == {"tool/new"}
+        assert waits(lock, NEW) == 0
+        assert review(lock, NEW).drifts == ()
+    assert review_to_reject(NEW, NEW).drifts == (), "nothing is taken back by saying no to all"
+
+
+def test_to_reject_a_change_is_not_to_take_back_what_was_approved() -> None:
+    lock = rejected_after(review_to_reject(OLD, NEW, ["echo"]))
+    assert lock.items["tool/echo"] == OLD.items["tool/echo"]
+    again = review_to_reject(lock, NEW, ["echo"])
+    assert [each.change for each in again.drifts] == [Change.UNCHANGED]
+    assert "tool/echo" not in rejected_after(again).items
+
+
+def test_each_form_of_an_item_is_taken_back() -> None:
+    lock = both(lock_of(tool("echo")), lock_of(tool("echo", "Modern."), era="modern"))
+    taken = rejected_after(review_to_reject(lock, lock, ["echo"]))
+    assert taken.items == {}
+    assert len(taken.rejected["tool/echo"]) == 2
+    gone = rejected_after(review_to_reject(lock, Lock(name="fs", kinds=lock.kinds), ["echo"]))
+    assert gone.items == {}
+    assert len(gone.rejected["tool/echo"]) == 2
+
+
+def test_what_is_only_gone_is_rejected_when_it_is_named() -> None:
+    seen = lock_of(tool("echo"))
+    assert review_to_reject(OLD, seen).turned_down == ()
+    assert rejected_after(review_to_reject(OLD, seen)).items == OLD.items
+    assert set(rejected_after(review_to_reject(OLD, seen, ["gone"])).items) == {"tool/echo"}
+
+
+@pytest.mark.parametrize("name", ["tool/other", "", "ech"])
+def test_a_name_of_nothing_is_not_passed_over_by_a_no_either(name: str) -> None:
+    with pytest.raises(UnknownItemError):
+        review_to_reject(OLD, NEW, ["echo", name])
 
 
 def test_a_rejected_resource_does_not_become_free_when_the_others_are_approved() -> None:
     seen = resources_of("file:///a", "file:///evil")
-    rest = rejected_after(review(None, seen, ["file:///evil"]))
-    lock = approved_after(review(None, rest))
+    lock = rejected_after(review(None, seen, ["file:///evil"]))
+    lock = approved_after(review(lock, seen))
+    assert lock.kinds == (ItemKind.RESOURCE,), "each was answered for"
     assert [each.key for each in drift(lock, seen)] == ["resource/file:///evil"]
+    assert review(lock, resources_of("file:///b")).drifts == ()
 
 
 def test_what_is_only_gone_waits_for_nobody() -> None:
@@ -121,6 +186,8 @@ def test_a_lock_for_others_says_nothing_of_this_machine() -> None:
     lock = with_launch(OLD, "launch/command", launch)
     assert ItemKind.LAUNCH in lock.kinds
     assert without_launch(lock) == OLD
+    changed = [each for each in drift(OLD, NEW) if each.seen is not None]
+    assert without_launch(reject(lock, "fs", changed)) == OLD
 
 
 def test_what_is_started_now_goes_before_what_was() -> None:

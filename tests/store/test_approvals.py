@@ -45,9 +45,7 @@ def again(approved: Lock | None, pending: Lock | None) -> Review:
     return review(approved, pending or Lock(name="fs"))
 
 
-def answered(
-    files: LockFiles, audit: str, shown: Review, answer: Answer = Answer.APPROVED
-) -> Lock | None:
+def answered(files: LockFiles, audit: str, shown: Review, answer: Answer = Answer.APPROVED) -> Lock:
     return carry_out(answer, shown, again, files=files, audit=audit, name="fs")
 
 
@@ -85,10 +83,25 @@ def test_the_first_lock_is_told_as_made(files: LockFiles, audit: str) -> None:
     assert [each.get("verdict") for each in entries(audit)][1] == "created"
 
 
-def test_what_is_rejected_waits_no_more_and_changes_no_lock(files: LockFiles, audit: str) -> None:
-    assert answered(files, audit, again(OLD, SEEN), Answer.REJECTED) == OLD == files.read()
+def test_what_is_rejected_waits_no_more_and_nothing_is_approved(
+    files: LockFiles, audit: str
+) -> None:
+    lock = answered(files, audit, again(OLD, SEEN), Answer.REJECTED)
+    assert lock == files.read()
+    assert lock.items == OLD.items
+    assert set(lock.rejected) == {"tool/echo", "tool/new"}
     assert files.read_pending() is None
     assert {each.get("verdict") for each in entries(audit)} == {None, "rejected"}
+
+
+def test_a_no_before_any_yes_is_kept(files: LockFiles, audit: str) -> None:
+    os.unlink(files.lock)
+    lock = answered(files, audit, again(None, SEEN), Answer.REJECTED)
+    assert lock.items == {}
+    assert again(files.read(), SEEN).drifts == ()
+    files.write_pending(lock_of(tool("echo", "Something else."), tool("new")))
+    answered(files, audit, again(lock, files.read_pending()))
+    assert [each.get("verdict") for each in entries(audit)][-3:-1] == ["created", "approved"]
 
 
 @pytest.mark.parametrize("answer", Answer)
@@ -99,7 +112,7 @@ def test_what_else_waits_goes_on_waiting(files: LockFiles, audit: str, answer: A
     carry_out(answer, one(OLD, SEEN), one, files=files, audit=audit, name="fs")
     pending = files.read_pending()
     assert pending is not None
-    assert [each.key for each in drift(files.read(), pending) if each.seen] == ["tool/echo"]
+    assert [each.key for each in again(files.read(), pending).drifts if each.seen] == ["tool/echo"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Final
 
 from mcp_jail.cli.agent import refuse_agent
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
-from mcp_jail.cli.comparison import Comparison, compare, some
+from mcp_jail.cli.comparison import Comparison, Purpose, compare, some
 from mcp_jail.cli.diff import print_comparison, shifted
 from mcp_jail.cli.out import bullet, counted, folded, heading
 from mcp_jail.cli.review_page import cuts_told, short_digest
@@ -43,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("items", nargs="*", metavar="ITEM", help="only these (default: all)")
     parser.add_argument("--live", action="store_true", help="look now, whatever the last run saw")
     parser.add_argument(
-        "--reject", action="store_true", help="they stay blocked; said again, they wait again"
+        "--reject",
+        action="store_true",
+        help="block them, approved or not, until they change",
     )
     parser.add_argument("--write-file", action="store_true", help="write lock.file for others too")
     parser.add_argument("--full", action="store_true", help="cut no text, however long")
@@ -63,14 +65,15 @@ def run(arguments: argparse.Namespace) -> int:
         command=arguments.command,
         items=tuple(arguments.items),
         is_live=lambda approved, pending: _is_live(arguments, approved, pending),
-        takes_proposal=False,
-        again="approve --live" if arguments.live else "approve",
+        purpose=Purpose(
+            again="approve --live" if arguments.live else "approve", rejects=arguments.reject
+        ),
     )
     path = _file_to_write(comparison) if arguments.write_file else None
     cuts = print_comparison(comparison, full=arguments.full)
     shown, lock = comparison.shown, comparison.approved
     answer = Answer.REJECTED if arguments.reject else Answer.APPROVED
-    if shown.taken_up or shown.taken_out or (shown.drifts and arguments.reject):
+    if shown.taken_up or shown.taken_out or (shown.turned_down and arguments.reject):
         if not _is_agreed(comparison, arguments, answer, cuts):
             bullet(f"nothing is {answer.value}")
             return ExitCode.NEGATIVE
@@ -101,8 +104,8 @@ def _is_live(arguments: argparse.Namespace, approved: Lock | None, pending: Lock
     """Whether the server is to be looked at now: where nothing else could be shown."""
     if arguments.live:
         return True
-    is_for_the_file_only = arguments.write_file and approved is not None
-    return pending is None and not is_for_the_file_only
+    is_of_what_is_approved = arguments.write_file or (arguments.reject and arguments.items)
+    return pending is None and not (is_of_what_is_approved and approved is not None)
 
 
 def _file_to_write(comparison: Comparison) -> str:
@@ -141,7 +144,7 @@ def _is_agreed(
 
 def _print_proposed(comparison: Comparison) -> None:
     """For a first contact: what others have approved already."""
-    if comparison.proposal is None or comparison.approved is not None:
+    if comparison.proposal is None or not comparison.is_first:
         return
     count, others = comparison.as_proposed
     told = f"{counted(count, 'item is', 'items are')} as lock.file proposes"
@@ -151,7 +154,8 @@ def _print_proposed(comparison: Comparison) -> None:
 def _print_done(comparison: Comparison, answer: Answer, cuts: int) -> None:
     shown = comparison.shown
     if answer is Answer.REJECTED:
-        folded(f"rejected: {counted(len(shown.drifts), 'item', 'items')}; it stays blocked")
+        count = len({each.key for each in shown.turned_down})
+        folded(f"rejected: {counted(count, 'item', 'items')}, blocked until it changes")
         return
     note = f"of what is approved now, {cuts_told(cuts)}" if cuts else ""
     folded(f"approved: {counted(len(shown.taken_up), 'item', 'items')}", note=note)

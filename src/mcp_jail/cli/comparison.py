@@ -29,6 +29,19 @@ from mcp_jail.store.locks import LockFiles, lock_files, read_proposal
 NAMED: Final = 5
 
 
+class Purpose(msgspec.Struct, frozen=True, kw_only=True):
+    """What a comparison is for.
+
+    `again` is the command that a person may give with the server's command behind it. With
+    `takes_proposal` the lock file stands in where nothing was approved; with `rejects` it is asked
+    for to say no, also to what was approved.
+    """
+
+    again: str
+    takes_proposal: bool = False
+    rejects: bool = False
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """What differs, and where both sides come from."""
 
@@ -44,6 +57,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     launch: Pin | None  # what would be started now, where that is known
     shown: Review
     others: int  # items that differ too and were not asked for
+    purpose: Purpose
 
     @property
     def called(self) -> str:
@@ -51,9 +65,24 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return called(self.judged)
 
     @property
+    def is_first(self) -> bool:
+        """Whether this user has approved nothing yet."""
+        return locks.is_blank(self.approved)
+
+    @property
+    def rejected(self) -> tuple[str, ...]:
+        """The items that were rejected and are still said, or were when somebody looked."""
+        return () if self.approved is None else tuple(self.approved.rejected)
+
+    @property
+    def is_rejected_said(self) -> bool:
+        """Whether a server still says what was rejected."""
+        return self.seen is not None and bool(reviews.rejected_of(self.approved, self.seen))
+
+    @property
     def proposal_differs(self) -> tuple[str, ...]:
         """The items for which the lock file proposes other words than were approved."""
-        if self.approved is None or self.proposal is None:
+        if self.approved is None or self.is_first or self.proposal is None:
             return ()
         ours, theirs = map(reviews.without_launch, (self.approved, self.proposal))
         theirs = restored_lock(theirs, ours, self.judged.policy.lock.ignore)
@@ -78,10 +107,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         seen = seen or Lock(name=self.judged.state_name)
         seen = restored_lock(seen, approved, self.judged.policy.lock.ignore)
         names = tuple(each.key for each in self.shown.drifts) if self.shown.is_named else ()
+        find = reviews.review_to_reject if self.purpose.rejects else reviews.review
         try:
-            return reviews.review(approved, seen, names)
+            return find(approved, seen, names)
         except reviews.UnknownItemError:
-            return reviews.review(approved, seen)
+            return find(approved, seen)
 
 
 def compare(
@@ -91,16 +121,13 @@ def compare(
     command: tuple[str, ...],
     items: tuple[str, ...],
     is_live: Callable[[Lock | None, Lock | None], bool],
-    takes_proposal: bool,
-    again: str,
+    purpose: Purpose,
 ) -> Comparison:
     """Hold what was seen against what was approved; `is_live` decides by lock and what waits.
 
     Where the last run saw only a part, the server is looked at anyway, if it can be.
-    With `takes_proposal` the lock file stands in where nothing was approved. `again` is the command
-    that a person may give with the server's command behind it. UsageError for a
-    policy without a lock or an item that does not differ; LookError, LockError, and what `prepare`
-    raises.
+    UsageError for a policy without a lock or an item that does not differ; LookError, LockError,
+    and what `prepare` raises.
     """
     judged = judge(name=name, policy_file=policy_file)
     if not judged.policy.lock.enabled:
@@ -110,13 +137,13 @@ def compare(
     approved, pending = files.read(), files.read_pending()
     path = proposal_path(judged)
     proposal = None if path is None else read_proposal(path)
-    wanted = Wanted(command, again, is_live=is_live(approved, pending))
+    wanted = Wanted(command, purpose.again, is_live=is_live(approved, pending))
     side = see(judged, Files(approved, pending, proposal), wanted)
-    stands_in = proposal if takes_proposal and approved is None else None
+    stands_in = proposal if purpose.takes_proposal and locks.is_blank(approved) else None
     seen = side.seen
     if seen is not None:
-        seen = restored_lock(seen, approved or stands_in, judged.policy.lock.ignore)
-    shown, others = _review(approved, stands_in, seen, items)
+        seen = restored_lock(seen, stands_in or approved, judged.policy.lock.ignore)
+    shown, others = _review(approved, stands_in, seen, items, rejects=purpose.rejects)
     return Comparison(
         judged=judged,
         files=files,
@@ -130,6 +157,7 @@ def compare(
         launch=side.launch,
         shown=shown,
         others=others,
+        purpose=purpose,
     )
 
 
@@ -140,18 +168,26 @@ def some(keys: tuple[str, ...]) -> str:
 
 
 def _review(
-    approved: Lock | None, proposal: Lock | None, seen: Lock | None, items: tuple[str, ...]
+    approved: Lock | None,
+    proposal: Lock | None,
+    seen: Lock | None,
+    items: tuple[str, ...],
+    *,
+    rejects: bool,
 ) -> tuple[Review, int]:
     """The review of the items that were asked for, and how many differ beside them."""
     seen = seen or Lock(name="")
     if proposal is not None and ItemKind.LAUNCH not in proposal.kinds:
         seen = reviews.without_launch(seen)  # a lock file leaves out what differs by machine
-    every = reviews.review(approved or proposal, seen)
-    if not items or not every.drifts:
-        return every, 0
+    find = reviews.review_to_reject if rejects else reviews.review
+    every = find(proposal or approved, seen)
     try:
-        shown = reviews.review(approved or proposal, seen, items)
+        shown = find(proposal or approved, seen, items)
     except reviews.UnknownItemError as error:
+        if not every.drifts and not rejects:
+            return every, 0
         hint = f"these do: {some(tuple(dict.fromkeys(each.key for each in every.drifts)))}"
-        raise UsageError(f"no item '{named(error.args[0])}' differs", hint=hint) from None
-    return shown, len(every.drifts) - len(shown.drifts)
+        what = "differs or was approved" if rejects else "differs"
+        message = f"no item '{named(error.args[0])}' {what}"
+        raise UsageError(message, hint=hint if every.drifts else "") from None
+    return shown, len([each for each in every.drifts if each not in shown.drifts])

@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
-from mcp_jail.cli.comparison import Comparison, compare, some
+from mcp_jail.cli.comparison import Comparison, Purpose, compare, some
 from mcp_jail.cli.entry_lines import time_text
 from mcp_jail.cli.lock_rows import AS_APPROVED
 from mcp_jail.cli.out import counted, folded, heading, rows
@@ -56,21 +56,21 @@ def run(arguments: argparse.Namespace) -> int:
         command=arguments.command,
         items=tuple(arguments.items),
         is_live=lambda _approved, _pending: bool(arguments.live),
-        takes_proposal=True,
-        again="diff --live",
+        purpose=Purpose(again="diff --live", takes_proposal=True),
     )
     if arguments.json:
         sys.stdout.write(_as_json(comparison))
     else:
         print_comparison(comparison, full=arguments.full)
         _print_next(comparison)
-    is_blank = comparison.seen is None and comparison.approved is None
+    is_blank = comparison.seen is None and comparison.is_first
     if arguments.exit_code and is_blank:
         raise UsageError(
             "there is nothing to compare: no run has seen the server",
             hint="--live starts it in its jail and compares what it says",
         )
     is_drift = bool(comparison.shown.drifts) or comparison.others > 0
+    is_drift |= comparison.is_rejected_said
     return ExitCode.DRIFT if arguments.exit_code and is_drift else ExitCode.OK
 
 
@@ -103,21 +103,21 @@ def print_comparison(comparison: Comparison, *, full: bool = False) -> int:
 
 def _summary(comparison: Comparison) -> str:
     count = len(comparison.shown.drifts)
-    if comparison.seen is None and comparison.approved is None:
+    if comparison.seen is None and comparison.is_first:
         return "nothing was seen yet"
     if not count:
-        is_left = comparison.look is None
+        is_left = comparison.look is None or comparison.is_rejected_said
         return "nothing waits for you" if is_left else "all is as it was approved"
     items = counted(count, "item", "items")
     more = f" (and {counted(comparison.others, 'other', 'others')})" if comparison.others else ""
-    if comparison.approved is None and not _is_against_proposal(comparison):
+    if comparison.is_first and not _is_against_proposal(comparison):
         return f"{items} to approve, for the first time{more}"
     return f"{items} {'is' if count == 1 else 'are'} not as approved{more}"
 
 
 def _sources(comparison: Comparison) -> list[tuple[str, str]]:
     found = []
-    if comparison.approved is not None:
+    if not comparison.is_first:
         found.append(("approved", comparison.files.lock))
     elif _is_against_proposal(comparison):
         found.append(("proposed", f"{comparison.proposal_path} (nothing was approved here)"))
@@ -127,6 +127,9 @@ def _sources(comparison: Comparison) -> list[tuple[str, str]]:
         seconds = os.stat(comparison.files.pending).st_mtime
         when = time_text(int(seconds * _MILLISECONDS))
         found.append(("seen", f"{when}, in a run{_peers(comparison.seen)}"))
+    if comparison.rejected:
+        told = f"{some(comparison.rejected)}; blocked, and nobody is asked until it changes"
+        found.append(("rejected", told))
     if comparison.not_looked:
         told = "that run saw only a part, and the server cannot be looked at: "
         found.append(("", told + comparison.not_looked))
@@ -145,7 +148,7 @@ def _peers(seen: Lock | None) -> str:
 
 
 def _is_against_proposal(comparison: Comparison) -> bool:
-    return comparison.approved is None and comparison.proposal is not None
+    return comparison.is_first and comparison.proposal is not None
 
 
 def _print_next(comparison: Comparison) -> None:
@@ -179,6 +182,7 @@ def _as_json(comparison: Comparison) -> str:
         "digest": comparison.shown.digest,
         "drifts": [_drift(each) for each in comparison.shown.drifts],
         "others": comparison.others,
+        "rejected": list(comparison.rejected),
         "file_differs": list(comparison.proposal_differs),
         "ignored": comparison.judged.policy.lock.ignore,
     }
@@ -186,7 +190,7 @@ def _as_json(comparison: Comparison) -> str:
 
 
 def _against(comparison: Comparison) -> str | None:
-    if comparison.approved is not None:
+    if not comparison.is_first:
         return comparison.files.lock
     return comparison.proposal_path if comparison.proposal is not None else None
 

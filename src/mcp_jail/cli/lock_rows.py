@@ -55,7 +55,7 @@ def lock_facts(judged: Judged) -> dict[str, Any]:
         approved, pending = files.read(), files.read_pending()
     except JailError as error:
         return facts | {"fault": error.message}
-    count = None if approved is None else len(approved.items)
+    count = len(approved.items) if approved is not None and approved.items else None
     if pending is not None:
         pending = restored_lock(pending, approved, policy.ignore)
     return facts | {"approved": count, "waiting": waits(approved, pending)}

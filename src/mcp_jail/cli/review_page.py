@@ -26,6 +26,7 @@ _CHANGES: Final = {
     Change.ADDED: "bold green",
     Change.CHANGED: "bold yellow",
     Change.REMOVED: "bold red",
+    Change.UNCHANGED: "bold red",
 }
 
 

@@ -241,12 +241,14 @@ class Catalogue:
         kind = locks.kind_of(key)
         if kind in self._lock.kinds:
             # Which resources there are is no drift; a known one's words are.
-            return kind is ItemKind.RESOURCE and key not in self._lock.items
+            is_known = key in self._lock.items or key in self._lock.rejected
+            return kind is ItemKind.RESOURCE and not is_known
         return self._trusts(key, pin)
 
     def _trusts(self, key: str, pin: Pin) -> bool:
         """Whether a first contact lets this pass; it then counts as approved, and only it."""
-        is_first = self._may_trust and key not in self._lock.items
+        is_first = self._may_trust and locks.kind_of(key) not in self._lock.reviewed
+        is_first = is_first and key not in self._lock.items
         if self._policy.first is not LockFirst.TRUST or not is_first:
             return False
         trusted = self._trusted.get(key)
@@ -275,7 +277,9 @@ class Catalogue:
         So a server of which nobody approved the resources gives none, listed or not.
         """
         known = self._known[ItemKind.RESOURCE]
-        if uri in known and not known[uri].is_approved:
+        key = locks.key_of(ItemKind.RESOURCE, uri)
+        is_rejected = key in self._lock.rejected and key not in self._lock.items
+        if is_rejected or (uri in known and not known[uri].is_approved):
             return Standing.DRIFTED
         if ItemKind.RESOURCE in self._lock.kinds:
             return Standing.APPROVED
@@ -313,7 +317,8 @@ class Catalogue:
 
     def _settle(self, kind: ItemKind, *, is_new: bool) -> None:
         """Write a first contact down, if the policy trusts it; else it waits for a person."""
-        if self._policy.first is LockFirst.TRUST and self._may_trust:
+        is_first = self._may_trust and kind not in self._lock.reviewed
+        if self._policy.first is LockFirst.TRUST and is_first:
             kinds = (*self._lock.kinds, kind)
             pins = {
                 key: (pin,) for key, pin in self._trusted.items() if key not in self._lock.items
@@ -329,6 +334,8 @@ class Catalogue:
     def _note(self, drift: Drift) -> None:
         """Remember a drift for whoever writes it down, once for each form it takes."""
         digest = "" if drift.seen is None else drift.seen.digest
+        if self._lock.rejects(drift.key, digest):
+            return  # it was told, and answered
         if (drift.key, digest) in self._noted or len(self._noted) >= DRIFTS_RECORDED:
             return
         self._noted.add((drift.key, digest))

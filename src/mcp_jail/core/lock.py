@@ -12,7 +12,7 @@ integers exact, 1 is not 1.0, no Unicode normalisation.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, Final
 
@@ -62,7 +62,9 @@ class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     An item has more than one pin where a server describes it differently in the two eras. `kinds`
     are those of which a whole listing was seen; `peers` says, by era, which protocol version and
-    client capabilities the server answered to.
+    client capabilities the server answered to. `rejected` are digests by key that a person does not
+    want to be asked about again, `reviewed` the kinds of which they answered for any item: no
+    listing of those is a first contact.
     """
 
     v: int = VERSION
@@ -70,10 +72,16 @@ class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     kinds: tuple[ItemKind, ...] = ()
     items: dict[str, tuple[Pin, ...]] = {}
     peers: dict[str, dict[str, Any]] = {}
+    rejected: dict[str, tuple[str, ...]] = {}
+    reviewed: tuple[ItemKind, ...] = ()
 
     def approves(self, key: str, digest: str) -> bool:
         """Whether this very object was approved under this key."""
         return any(pin.digest == digest for pin in self.items.get(key, ()))
+
+    def rejects(self, key: str, digest: str) -> bool:
+        """Whether this very object was rejected under this key."""
+        return digest in self.rejected.get(key, ())
 
 
 class Change(Enum):
@@ -82,6 +90,7 @@ class Change(Enum):
     ADDED = "added"
     CHANGED = "changed"
     REMOVED = "removed"
+    UNCHANGED = "unchanged"  # as it was approved, which somebody may take back
 
 
 class Drift(msgspec.Struct, frozen=True):
@@ -186,25 +195,64 @@ def approve(approved: Lock | None, seen: Lock, keys: frozenset[str] | None = Non
     do less. A pin of the other era stays, since clients of both may be in use.
     """
     old = approved or Lock(name=seen.name)
-    items = dict(old.items)
+    items, rejected = dict(old.items), dict(old.rejected)
+    answered = set()
     for each in drift(approved, seen):
         if keys is not None and each.key not in keys:
             continue
+        answered.add(kind_of(each.key))
         if each.seen is None:
             if keys is not None:
                 del items[each.key]
         else:
             others = [pin for pin in items.get(each.key, ()) if pin.era != each.seen.era]
             items[each.key] = (*others, each.seen)
+            rejected.pop(each.key, None)
     if keys is None:
         items |= {key: pins for key, pins in seen.items.items() if key not in items}
-    kinds = {*old.kinds, *(kind for kind in seen.kinds if _is_settled(kind, seen, items))}
+    settled = (kind for kind in seen.kinds if _is_settled(kind, seen, items, rejected))
     return Lock(
         name=old.name,
-        kinds=tuple(kind for kind in ItemKind if kind in kinds),
+        kinds=_in_order({*old.kinds, *settled}),
         items=items,
         peers=old.peers | seen.peers,
+        rejected=rejected,
+        reviewed=_in_order({*old.reviewed, *answered}),
     )
+
+
+def reject(approved: Lock | None, name: str, drifts: Iterable[Drift]) -> Lock:
+    """The lock after a person rejected some forms of items.
+
+    What was approved and is not seen otherwise is taken out. Any of these forms stays blocked, and
+    nobody is asked until the item changes.
+    """
+    old = approved or Lock(name=name)
+    items, rejected = dict(old.items), dict(old.rejected)
+    reviewed = set(old.reviewed)
+    for each in drifts:
+        reviewed.add(kind_of(each.key))
+        forms = items.pop(each.key, ()) if each.seen is None else (each.seen,)
+        known = rejected.get(each.key, ())
+        rejected[each.key] = (*known, *(pin.digest for pin in forms if pin.digest not in known))
+    return msgspec.structs.replace(
+        old, items=items, rejected=rejected, reviewed=_in_order(reviewed)
+    )
+
+
+def is_blank(lock: Lock | None) -> bool:
+    """Whether nothing was approved."""
+    return lock is None or not lock.items
+
+
+def without_approvals(lock: Lock) -> Lock:
+    """A lock of which only the rejections count."""
+    return Lock(name=lock.name, rejected=lock.rejected, reviewed=lock.reviewed)
+
+
+def without_rejections(lock: Lock) -> Lock:
+    """A lock of which only the approvals count."""
+    return msgspec.structs.replace(lock, rejected={}, reviewed=())
 
 
 _TIME: Final = re.compile(
@@ -250,14 +298,25 @@ def _is_resource(key: str) -> bool:
 
 def _is_free(key: str, approved: Lock) -> bool:
     """Whether an item is a new resource, of which there may be any number."""
-    return _is_resource(key) and key not in approved.items and ItemKind.RESOURCE in approved.kinds
+    is_known = key in approved.items or key in approved.rejected
+    return _is_resource(key) and not is_known and ItemKind.RESOURCE in approved.kinds
 
 
-def _is_settled(kind: ItemKind, seen: Lock, items: Mapping[str, tuple[Pin, ...]]) -> bool:
-    """Whether nothing that was seen of a kind is left out of the lock."""
+def _is_settled(
+    kind: ItemKind,
+    seen: Lock,
+    items: Mapping[str, tuple[Pin, ...]],
+    rejected: Mapping[str, tuple[str, ...]],
+) -> bool:
+    """Whether a person answered for all that was seen of a kind."""
     mine = (each for each in seen.items.items() if kind_of(each[0]) is kind)
     return all(
         any(pin.digest == each.digest for pin in items.get(key, ()))
+        or each.digest in rejected.get(key, ())
         for key, pins in mine
         for each in pins
     )
+
+
+def _in_order(kinds: set[ItemKind]) -> tuple[ItemKind, ...]:
+    return tuple(kind for kind in ItemKind if kind in kinds)

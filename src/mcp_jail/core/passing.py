@@ -79,7 +79,9 @@ class Passing:
     def news(self) -> list[Effect]:
         """What the catalogue found, as entries, words to the person and files to write."""
         news = self._state.catalogue.take_news()
-        effects: list[Effect] = [Record(replies.drift_entry(drift)) for drift in news.drifts]
+        effects: list[Effect] = [
+            Record(replies.item_entry(drift, "drift")) for drift in news.drifts
+        ]
         if news.drifts:
             effects.append(Tell(replies.drifts_told(self._state.catalogue.called, news.drifts)))
         if news.waiting is not None:

@@ -106,14 +106,14 @@ def drifts_told(name: str, drifts: tuple[Drift, ...]) -> str:
     return f"not approved: {shown}{more}; look at it with: mcp-jail diff {name}"
 
 
-def drift_entry(drift: Drift) -> Entry:
-    """The entry about an item that is not as it was approved."""
+def item_entry(drift: Drift, verdict: str) -> Entry:
+    """The entry about an item of the lock: a drift, or what a person said to it."""
     digests = {
         "approved": "" if drift.approved is None else drift.approved.digest,
         "seen": "" if drift.seen is None else drift.seen.digest,
     }
     return Entry(
-        kind=Kind.LOCK, name=drift.key, verdict="drift", reason=drift.change.value, detail=digests
+        kind=Kind.LOCK, name=drift.key, verdict=verdict, reason=drift.change.value, detail=digests
     )
 
 

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from mcp_jail.core import lock as locks
-from mcp_jail.core.lock import Drift, ItemKind, Lock, Pin
+from mcp_jail.core.lock import Change, Drift, ItemKind, Lock, Pin
 from mcp_jail.core.sha256 import sha256
 
 # Hex digits of the digest that a page shows, and the fewest that an answer must repeat: 48 bits are
@@ -48,22 +48,33 @@ class Review(msgspec.Struct, frozen=True):
         """The items that an approval takes up as they were seen."""
         return tuple(each for each in self.drifts if each.seen is not None)
 
+    @property
+    def turned_down(self) -> tuple[Drift, ...]:
+        """The items that a rejection is about: what is only gone, if it was named."""
+        return tuple(each for each in self.drifts if each.seen is not None or self.is_named)
+
 
 class UnknownItemError(LookupError):
     """An item was named that does not differ; its argument is the name."""
 
 
 def review(approved: Lock | None, seen: Lock, names: Iterable[str] = ()) -> Review:
-    """What differs, or the items of these names (`tool/echo`, or `echo`) of it.
+    """What differs and was not rejected, or the items of these names (`tool/echo`, or `echo`).
 
-    UnknownItemError for a name that means none of them.
+    A rejected one may be named too. UnknownItemError for a name that means none of them.
     """
     drifts = locks.drift(approved, seen)
-    wanted = {key for name in names for key in _meant(name, drifts)}
-    if not wanted:
-        return Review(approved, seen, drifts)
-    picked = tuple(each for each in drifts if each.key in wanted)
-    return Review(approved, seen, picked, is_named=True)
+    if picked := _picked(names, drifts):
+        return Review(approved, seen, picked, is_named=True)
+    return Review(approved, seen, _open(approved, drifts))
+
+
+def review_to_reject(approved: Lock | None, seen: Lock, names: Iterable[str] = ()) -> Review:
+    """The same for who says no: a name may also mean what was approved and did not change."""
+    drifts = _open(approved, locks.drift(approved, seen))
+    if picked := _picked(names, drifts, () if approved is None else _unchanged(approved)):
+        return Review(approved, seen, picked, is_named=True)
+    return Review(approved, seen, drifts)
 
 
 def approved_after(shown: Review) -> Lock:
@@ -73,28 +84,23 @@ def approved_after(shown: Review) -> Lock:
 
 
 def rejected_after(shown: Review) -> Lock:
-    """What still waits once a person rejected what was shown.
+    """The lock once a person rejected what was shown."""
+    return locks.reject(shown.approved, shown.seen.name, shown.turned_down)
 
-    A kind of which something new was rejected counts as not listed whole any more, so that an
-    approval of the rest does not settle it.
-    """
-    items = dict(shown.seen.items)
-    kinds = shown.seen.kinds
-    approved = {} if shown.approved is None else shown.approved.items
-    for each in shown.drifts:
-        if each.key in approved:
-            items[each.key] = approved[each.key]
-        else:
-            items.pop(each.key, None)
-            kinds = tuple(kind for kind in kinds if kind is not locks.kind_of(each.key))
-    return msgspec.structs.replace(shown.seen, items=items, kinds=kinds)
+
+def rejected_of(approved: Lock | None, seen: Lock) -> tuple[str, ...]:
+    """The items that are still there in a form that was rejected."""
+    drifts = locks.drift(approved, seen)
+    still = (each.key for each in drifts if each not in _open(approved, drifts))
+    return tuple(dict.fromkeys(still))
 
 
 def waits(approved: Lock | None, seen: Lock | None) -> int:
     """How many items need a person; what is only gone does not."""
     if seen is None:
         return 0
-    return len({each.key for each in locks.drift(approved, seen) if each.seen is not None})
+    drifts = _open(approved, locks.drift(approved, seen))
+    return len({each.key for each in drifts if each.seen is not None})
 
 
 def is_part(seen: Lock, approved: Lock | None) -> bool:
@@ -121,7 +127,7 @@ def without_launch(lock: Lock) -> Lock:
     """A lock for other machines: what is started has other paths there."""
     items = {key: pins for key, pins in lock.items.items() if not _is_launch(key)}
     kinds = tuple(kind for kind in lock.kinds if kind is not ItemKind.LAUNCH)
-    return msgspec.structs.replace(lock, items=items, kinds=kinds)
+    return msgspec.structs.replace(locks.without_rejections(lock), items=items, kinds=kinds)
 
 
 def both(first: Lock, second: Lock) -> Lock:
@@ -155,13 +161,43 @@ _KINDS_OF: Final = {
 }
 
 
-def _meant(name: str, drifts: tuple[Drift, ...]) -> Iterator[str]:
-    """The keys that a name means: the key itself, or the items of any kind with that name."""
-    keys = dict.fromkeys(each.key for each in drifts)
-    found = [name] if name in keys else [key for key in keys if key.partition("/")[2] == name]
-    if not found:
-        raise UnknownItemError(name)
-    yield from found
+def _open(approved: Lock | None, drifts: tuple[Drift, ...]) -> tuple[Drift, ...]:
+    """Those that nobody rejected."""
+    if approved is None or not approved.rejected:
+        return drifts
+    return tuple(
+        each
+        for each in drifts
+        if each.seen is None or not approved.rejects(each.key, each.seen.digest)
+    )
+
+
+def _unchanged(approved: Lock) -> tuple[Drift, ...]:
+    """What was approved, each form of it."""
+    return tuple(
+        Drift(key, Change.UNCHANGED, pin, None)
+        for key, pins in sorted(approved.items.items())
+        for pin in pins
+    )
+
+
+def _picked(
+    names: Iterable[str], drifts: tuple[Drift, ...], otherwise: tuple[Drift, ...] = ()
+) -> tuple[Drift, ...]:
+    """What some names mean: of what differs, else of the rest; UnknownItemError."""
+    picked: set[tuple[str, Change]] = set()
+    for name in names:
+        found = _meant(name, drifts) or _meant(name, otherwise)
+        if not found:
+            raise UnknownItemError(name)
+        picked |= {(each.key, each.change) for each in found}
+    return tuple(each for each in (*drifts, *otherwise) if (each.key, each.change) in picked)
+
+
+def _meant(name: str, drifts: tuple[Drift, ...]) -> tuple[Drift, ...]:
+    """Those of this very key; else the items of any kind with that name."""
+    exact = tuple(each for each in drifts if each.key == name)
+    return exact or tuple(each for each in drifts if each.key.partition("/")[2] == name)
 
 
 def _digest(pin: Pin | None) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
 from mcp_jail.core.listed import Item, Page, Standing
-from mcp_jail.core.lock import NO_ERA, ItemKind, Lock, Pin, pin
+from mcp_jail.core.lock import NO_ERA, ItemKind, Lock, Pin, pin, without_approvals
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import LockFirst
 from mcp_jail.errors import JailError, LaunchMismatchError
@@ -78,7 +78,8 @@ def new_catalogue(prepared: Prepared, locked: Locked) -> Catalogue:
     if locked.lock is None:
         return catalogue
     if ItemKind.LAUNCH not in locked.lock.kinds and policy.first is LockFirst.REVIEW:
-        catalogue.replace(None)  # what was approved of some server says nothing of this one
+        # What was approved of some server says nothing of this one.
+        catalogue.replace(without_approvals(locked.lock))
         return catalogue
     if catalogue.standing(ItemKind.LAUNCH, COMMAND) is not Standing.APPROVED:
         with suppress(JailError):  # the mismatch is the error to tell

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
-import msgspec
-
 from mcp_jail.core.audit import Entry, Kind
-from mcp_jail.core.lock import Drift, Lock, Pin
+from mcp_jail.core.lock import Lock, is_blank
+from mcp_jail.core.replies import item_entry
 from mcp_jail.core.review import Review, approved_after, rejected_after, waits
 from mcp_jail.errors import ExitCode, JailError
 from mcp_jail.store.chains import begin_chain
@@ -41,7 +40,7 @@ Again = Callable[[Lock | None, Lock | None], Review]
 
 def carry_out(
     answer: Answer, shown: Review, again: Again, *, files: LockFiles, audit: str, name: str
-) -> Lock | None:
+) -> Lock:
     """Carry an answer out; the lock that holds now.
 
     ChangedMeanwhileError, AuditError, LockError: then the lock is as it was.
@@ -56,25 +55,12 @@ def carry_out(
             )
         with begin_chain(audit) as write:
             write([_start(name), *_entries(answer, now)])
-            lock = approved
-            if answer is Answer.APPROVED:
-                lock = approved_after(now)
-                files.replace(lock)
-            _settle_pending(answer, now, lock, pending, files)
+            lock = approved_after(now) if answer is Answer.APPROVED else rejected_after(now)
+            files.replace(lock)
+            if pending is not None:
+                files.replace_pending(pending if waits(lock, pending) else None)
             write([Entry(kind=Kind.END, name=name, reason="written")])
     return lock
-
-
-def _settle_pending(
-    answer: Answer, now: Review, lock: Lock | None, pending: Lock | None, files: LockFiles
-) -> None:
-    """Leave what waits still, if anything does."""
-    if pending is None:
-        return
-    rest = pending
-    if answer is Answer.REJECTED:
-        rest = rejected_after(msgspec.structs.replace(now, seen=pending))
-    files.replace_pending(rest if waits(lock, rest) else None)
 
 
 def _start(name: str) -> Entry:
@@ -83,26 +69,11 @@ def _start(name: str) -> Entry:
 
 def _entries(answer: Answer, now: Review) -> Iterator[Entry]:
     """One entry for the first lock, and one for each item."""
-    drifts = now.drifts
+    drifts = now.turned_down
     if answer is Answer.APPROVED:
         drifts = tuple(each for each in now.drifts if each in now.taken_up + now.taken_out)
-        if now.approved is None:
+        if is_blank(now.approved):
             detail: dict[str, Any] = {"items": len(drifts), "digest": now.digest}
             yield Entry(kind=Kind.LOCK, name=now.seen.name, verdict="created", detail=detail)
     for each in drifts:
-        yield _entry(answer, each)
-
-
-def _entry(answer: Answer, drift: Drift) -> Entry:
-    digests = {"approved": _digest(drift.approved), "seen": _digest(drift.seen)}
-    return Entry(
-        kind=Kind.LOCK,
-        name=drift.key,
-        verdict=answer.value,
-        reason=drift.change.value,
-        detail=digests,
-    )
-
-
-def _digest(pin: Pin | None) -> str:
-    return "" if pin is None else pin.digest
+        yield item_entry(each, answer.value)

@@ -15,7 +15,14 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
-from mcp_jail.core.lock import LOCK_LIMIT, Lock, kind_of, read_lock, write_lock
+from mcp_jail.core.lock import (
+    LOCK_LIMIT,
+    Lock,
+    kind_of,
+    read_lock,
+    without_rejections,
+    write_lock,
+)
 from mcp_jail.errors import JailError
 from mcp_jail.store.files import (
     FileError,
@@ -81,11 +88,12 @@ class LockFiles(msgspec.Struct, frozen=True):
 
         def merged(lock: Lock | None) -> Lock:
             old = lock or Lock(name=first.name)
-            new = [kind for kind in first.kinds if kind not in old.kinds]
+            known = {*old.kinds, *old.reviewed}
+            new = [kind for kind in first.kinds if kind not in known]
             items = {
                 key: pins
                 for key, pins in first.items.items()
-                if key not in old.items and kind_of(key) not in old.kinds
+                if key not in old.items and kind_of(key) not in known
             }
             return msgspec.structs.replace(
                 old,
@@ -126,8 +134,12 @@ def lock_files(places: Places, name: str) -> LockFiles:
 
 
 def read_proposal(path: str) -> Lock | None:
-    """A lock file that a repository proposes: anyone may have written it; None without one."""
-    return _read(path, "what lock.file proposes", private=False)
+    """A lock file that a repository proposes: anyone may have written it; None without one.
+
+    What it rejects is not heard: whoever wrote it does not say what this user is asked.
+    """
+    lock = _read(path, "what lock.file proposes", private=False)
+    return None if lock is None else without_rejections(lock)
 
 
 def write_proposal(path: str, lock: Lock) -> None:
