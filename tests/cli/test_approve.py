@@ -501,3 +501,22 @@ def test_what_is_approved_without_being_shown_whole_is_told(seen: Listing) -> No
         assert screen.end() == 1
     said = seen.done("approve", "fs", "--yes", "--seen", seen.digest())
     assert f"of what is approved now, {told}" in said.stdout
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_why_names_what_of_an_item_changed(seen: Listing, era: str) -> None:
+    seen.approves()
+    schema = {"type": "object", "properties": {"note": {"type": "string"}}}
+    changed = tool("echo", "Give it back.") | {"inputSchema": schema, "\x1b[8mtitle": "x"}
+    seen.says(tools=[changed, tool("send", "Send it."), tool("new")])
+    with started(seen.home, "run", "fs", *seen.command, era=era) as client:
+        client.open()
+        for name in ("echo", "new", "never"):
+            client.call(name)
+        client.close()
+    page = seen.done("why", "fs").stdout
+    assert "tool/echo has other words than you approved in: " in page
+    assert "\\u{1b}[8mtitle, inputSchema.properties" in page
+    assert "\x1b" not in page
+    assert "tool/new was added since you approved" in page
+    assert "tool/never" not in page

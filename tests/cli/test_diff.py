@@ -272,6 +272,27 @@ def test_a_member_that_is_ignored_from_now_on_waits_no_more(approved: Listing) -
     assert json.loads(approved.done("show", "fs", "--json").stdout)["lock"]["waiting"] == 0
 
 
+@pytest.mark.parametrize("live", [False, True], ids=["after a run", "live"])
+@pytest.mark.parametrize("rogue_first", [False, True], ids=["approved first", "rogue first"])
+def test_an_item_that_is_listed_in_two_forms_is_shown_and_called_by_nobody(
+    approved: Listing, rogue_first: bool, live: bool
+) -> None:
+    good, rogue = tool("echo", "Give it back."), tool("echo", "Give it to me.")
+    pair = [rogue, good] if rogue_first else [good, rogue]
+    approved.says(tools=pair, page=1)
+    if not live:
+        with started(approved.home, "run", "fs", *approved.command) as client:
+            client.open()
+            text = client.call("echo", text="x")["content"][0]["text"]
+            assert "the server lists it in several forms" in text
+            client.close()
+    words = ("--live",) if live else ()
+    assert ("tool/echo", "changed") in drifts(approved, *words)
+    page = approved.done("diff", "fs", *words).stdout
+    assert "twice     tool/echo; listed in several forms, no client gets any" in page
+    assert "to me" in page
+
+
 def test_a_policy_without_a_lock_has_nothing_to_compare(listing: Listing) -> None:
     listing.home.write_policy("lock: {enabled: false}\n")
     said = listing.done("diff", "fs")

@@ -7,16 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_jail.core.catalogue import (
-    DRIFTS_RECORDED,
-    ITEMS_LIMIT,
-    SEEN_BYTES_LIMIT,
-    SEEN_LIMIT,
-    Catalogue,
-)
+from mcp_jail.core.catalogue import DRIFTS_RECORDED, Catalogue
 from mcp_jail.core.listed import Item, Page, Standing
 from mcp_jail.core.lock import Change, Drift, ItemKind, Lock, approve, drift, pin, reject
 from mcp_jail.core.policy import LockPolicy
+from mcp_jail.core.review import both
+from mcp_jail.core.seen import ITEMS_LIMIT, SEEN_BYTES_LIMIT, SEEN_LIMIT
 from plays import approved, tool
 
 TOOL = ItemKind.TOOL
@@ -89,7 +85,7 @@ def test_every_page_is_compared() -> None:
     assert shown(seen, A, last=False) == ["a"]
     assert shown(seen, tool("b", x=1), first=False, last=False) == []
     assert shown(seen, C, EVIL, first=False) == ["c"]
-    assert standing(seen, "a") is Standing.DRIFTED
+    assert standing(seen, "a") is Standing.TWICE
     assert standing(seen, "b") is Standing.DRIFTED
 
 
@@ -104,7 +100,11 @@ def test_an_item_listed_in_two_forms_is_not_callable_whichever_comes_last(order:
     seen = new(lock=approved(A))
     for number, item in enumerate(order):
         shown(seen, item, first=number == 0, last=number == len(order) - 1)
-    assert standing(seen, "a") is Standing.DRIFTED
+    assert standing(seen, "a") is Standing.TWICE
+    forms = seen.seen.items["tool/a"]
+    assert {each.value["description"] for each in forms} == {A["description"], EVIL["description"]}
+    assert seen.replace(approved(A)) == frozenset(), "no approval makes one of them the one"
+    assert standing(seen, "a") is Standing.TWICE
     assert shown(seen, A) == ["a"], "a later listing may be clean"
     assert standing(seen, "a") is Standing.APPROVED
 
@@ -467,3 +467,18 @@ def test_listings_begun_anew_for_ever_are_kept_to_a_limit() -> None:
     waiting = seen.take_news().waiting
     assert waiting is not None
     assert len(waiting.items) == SEEN_LIMIT
+
+
+def test_a_change_is_told_against_what_was_approved_in_its_era() -> None:
+    modern = approved(tool("a", description="Modern."), era="modern")
+    seen = new(lock=both(modern, approved(A)))
+    shown(seen, EVIL, C, era="modern")
+    drifts = {each.key: each for each in seen.take_news().drifts}
+    held = drifts["tool/a"].approved
+    assert held is not None
+    assert held.value["description"] == "Modern."
+    assert drifts["tool/a"] == seen.drift_of(TOOL, "a")
+    assert drifts["tool/c"].change is Change.ADDED
+    assert seen.drift_of(TOOL, "never listed") is None
+    shown(seen, A, era="legacy")
+    assert seen.drift_of(TOOL, "a") is None

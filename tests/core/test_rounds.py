@@ -212,7 +212,7 @@ def test_a_denied_retry_is_written_down_without_its_answers_text() -> None:
     play.handle(LockChanged(None))
     effects = play.says("tools/call", 3, **CALL, inputResponses={"a": ACCEPTED}, requestState=token)
     (entry,) = entries(effects)
-    assert (entry.verdict, entry.detail) == ("deny", {"answers": ["a"]})
+    assert (entry.verdict, entry.detail["answers"]) == ("deny", ["a"])
     assert kinds(effects) == ["Record", "ToClient", "Tell"]
 
 

@@ -2,8 +2,9 @@
 
     python3 -I -S catalogue.py FILE
 
-FILE is JSON: any of `tools`, `prompts`, `resources`, `templates`, `instructions`, `info`. What is
-left out is as in echo.py. Tools that are not echo's own answer with their name.
+FILE is JSON: any of `tools`, `prompts`, `resources`, `templates`, `instructions`, `info`, and
+`page` for so many items a page. What is left out is as in echo.py. Tools that are not echo's own
+answer with their name.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def main() -> None:
         getattr(echo, name.upper())[:] = said.get(name, getattr(echo, name.upper()))
     echo.SERVER_INFO.update(said.get("info", {}))
     vars(echo)["INSTRUCTIONS"] = said.get("instructions", echo.INSTRUCTIONS)
-    server = echo.Server()
+    server = echo.Server(page=said.get("page"))
     server.call = lambda name, arguments: f"{name} was called"
     for request in echo.requests():
         echo.send(server.answer(request))

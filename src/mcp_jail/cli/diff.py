@@ -22,6 +22,7 @@ from mcp_jail.cli.out import counted, folded, heading, rows
 from mcp_jail.cli.review_page import print_cuts, print_items, print_lines, short_digest
 from mcp_jail.core.ignored import in_words
 from mcp_jail.core.lock import Drift, Lock, Pin
+from mcp_jail.core.review import listed_twice
 from mcp_jail.errors import ExitCode, UsageError
 
 EXAMPLE = """\
@@ -127,6 +128,9 @@ def _sources(comparison: Comparison) -> list[tuple[str, str]]:
         seconds = os.stat(comparison.files.pending).st_mtime
         when = time_text(int(seconds * _MILLISECONDS))
         found.append(("seen", f"{when}, in a run{_peers(comparison.seen)}"))
+    twice = () if comparison.seen is None else listed_twice(comparison.seen)
+    if twice:
+        found.append(("twice", f"{some(twice)}; listed in several forms, no client gets any"))
     if comparison.rejected:
         told = f"{some(comparison.rejected)}; blocked, and nobody is asked until it changes"
         found.append(("rejected", told))

@@ -80,7 +80,20 @@ def _for_people(record: Record) -> None:
     if record.arguments:
         bullet(f"with {plain_text(msgspec.json.encode(record.arguments).decode())}")
     bullet(plain_text(record.reason))
+    if change := _change(record):
+        bullet(change)
     bullet(f"by {plain_text(record.rule)}", note=_source(record))
+
+
+def _change(record: Record) -> str:
+    """What of an item was not as it was approved, in a denial by the lock."""
+    key, change, members = (record.detail.get(name) for name in ("item", "change", "members"))
+    if record.rule != LOCK_RULE or not (isinstance(key, str) and isinstance(change, str)):
+        return ""
+    if not isinstance(members, list):
+        return plain_text(f"{key} was {change} since you approved")
+    named = ", ".join(str(each) for each in members)
+    return plain_text(f"{key} has other words than you approved in: {named}")
 
 
 def _source(record: Record) -> str:

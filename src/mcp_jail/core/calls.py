@@ -13,6 +13,7 @@ import msgspec
 from mcp_jail.core import decide, mcp, questions, replies, walks, wire
 from mcp_jail.core.asking import Asking
 from mcp_jail.core.audit import Entry, Kind
+from mcp_jail.core.changes import changed_members
 from mcp_jail.core.decide import Decision
 from mcp_jail.core.decision import dotted
 from mcp_jail.core.events import Effect, Record, Tell, ToClient
@@ -167,6 +168,8 @@ class Calls:
             reason, hint = "the server did not say what it has", ""
         elif standing is Standing.UNLISTED:
             reason, hint = "not in the approved catalogue", ""
+        elif standing is Standing.TWICE:
+            reason = "not in the approved catalogue: the server lists it in several forms"
         elif standing is Standing.UNREVIEWED:
             reason = "nobody has approved the server's resources"
         else:
@@ -237,10 +240,31 @@ class Calls:
             is_listed=self._is_listed(treatment, subject.name),
         )
         return [
-            Record(self._entry_of(ours, request, subject, decision)),
+            Record(self._denial_of(ours, request, treatment, subject, decision)),
             ToClient(replies.refusal(request, treatment, decision)),
             Tell(told),
         ]
+
+    def _denial_of(
+        self,
+        ours: str,
+        request: Request,
+        treatment: Treatment,
+        subject: Subject,
+        decision: Decision,
+    ) -> Entry:
+        """The entry of a denial; one by the lock says which members of the item are other now."""
+        entry = self._entry_of(ours, request, subject, decision)
+        kind = walks.kind_needed(treatment, is_uri=subject.is_uri)
+        if decision.rule != replies.LOCK_RULE or kind is None:
+            return entry
+        drift = self._state.catalogue.drift_of(kind, subject.name)
+        if drift is None:
+            return entry
+        told = {"item": drift.key, "change": drift.change.value}
+        members = changed_members(drift)
+        more: dict[str, Any] = {"members": list(members)} if members else {}
+        return msgspec.structs.replace(entry, detail=entry.detail | told | more)
 
     def _is_listed(self, treatment: Treatment, name: str) -> bool:
         """Whether the server has a tool of this name, as far as is known."""

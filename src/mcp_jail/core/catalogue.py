@@ -18,16 +18,7 @@ from mcp_jail.core.bare import bare_resource
 from mcp_jail.core.listed import Item, News, Page, Standing
 from mcp_jail.core.lock import Change, Drift, ItemKind, Lock, Pin
 from mcp_jail.core.policy import LockFirst, LockPolicy
-
-# Items of one kind that are remembered. Real servers have below 200; a listing may have no end.
-ITEMS_LIMIT: Final = 10_000
-
-# Items of all kinds that are kept for a review: a server may begin listing after listing anew.
-SEEN_LIMIT: Final = 4 * ITEMS_LIMIT
-
-# Bytes of all that is kept for a review, as JSON: four to fit into a lock file (LOCK_LIMIT) with
-# its line breaks. The largest real catalogues take 1 MiB.
-SEEN_BYTES_LIMIT: Final = 16 * 1024 * 1024
+from mcp_jail.core.seen import ITEMS_LIMIT, Seen
 
 # Drifts of one run that are written down: a server may change its words with every listing.
 DRIFTS_RECORDED: Final = 1_000
@@ -59,14 +50,12 @@ class Catalogue:
         self._policy = policy
         self._lock = lock or Lock(name=name)
         self._proposal = proposal
-        self._seen = Lock(name=name)
+        self._seen = Seen(name)
         self._known: dict[ItemKind, dict[str, _Known]] = {kind: {} for kind in ItemKind}
         self._walks: dict[tuple[ItemKind, bool], _Walk] = {}
         self._noted: set[tuple[str, str]] = set()
         self._trusted: dict[str, Pin] = {}
         self._fresh: dict[str, Pin] = {}  # trusted, and not written down yet
-        self._sizes: dict[str, int] = {}
-        self._bytes = 0
         self._may_trust = True
         self._drifts: list[Drift] = []
         self._is_news = False
@@ -80,12 +69,11 @@ class Catalogue:
     @property
     def seen(self) -> Lock:
         """All that was seen so far, approved or not."""
-        return self._seen
+        return self._seen.lock
 
     def met(self, era: str, version: str, capabilities: dict[str, Any]) -> None:
-        """Note the client that the server answers to: its offers may depend on it."""
-        peer = {"version": version, "capabilities": capabilities}
-        self._seen = msgspec.structs.replace(self._seen, peers=self._seen.peers | {era: peer})
+        """Note the client that the server answers to."""
+        self._seen.met(era, version, capabilities)
 
     def compare(self, page: Page) -> tuple[Item, ...]:
         """The items of a page that may be shown."""
@@ -120,9 +108,9 @@ class Catalogue:
             return self._standing_of_resource(name)
         known = self._known[kind].get(name)
         if known is None:
-            return Standing.UNLISTED if self._is_whole(kind) else Standing.UNSEEN
+            return Standing.UNLISTED if self._seen.is_whole(kind) else Standing.UNSEEN
         if not known.is_approved:
-            return Standing.DRIFTED
+            return Standing.TWICE if known.is_twice else Standing.DRIFTED
         is_settled = not self._policy.enabled or kind in self._lock.kinds
         if is_settled or self._lock.approves(locks.key_of(kind, name), known.pin.digest):
             return Standing.APPROVED
@@ -139,34 +127,45 @@ class Catalogue:
         known = self._known[kind].get(name)
         return "" if known is None or not self._policy.enabled else known.pin.digest
 
+    def drift_of(self, kind: ItemKind, name: str) -> Drift | None:
+        """How an item differs that was seen, from what was approved of it in its era."""
+        known = self._known[kind].get(name)
+        if known is None or known.is_approved:
+            return None
+        key = locks.key_of(kind, name)
+        pins = self._lock.items.get(key, ())
+        same = [each for each in pins if each.era == known.pin.era]
+        held = (same or list(pins))[-1] if pins else None
+        return Drift(key, Change.CHANGED if pins else Change.ADDED, held, known.pin)
+
     def forget(self, kind: ItemKind) -> None:
         """The server says that a listing changed: the next call needs a new one."""
         self._known[kind] = {}
         self._walks.pop((kind, False), None)
         self._walks.pop((kind, True), None)
-        kinds = tuple(each for each in self._seen.kinds if each is not kind)
-        self._seen = msgspec.structs.replace(self._seen, kinds=kinds)
+        self._seen.forget(kind)
 
     def replace(self, lock: Lock | None) -> frozenset[ItemKind]:
         """Take up a lock that was written meanwhile; the kinds of which other items are shown.
 
         None, for a lock that is gone or damaged, approves nothing, and no contact is a first one.
         """
-        self._lock = lock or Lock(name=self._seen.name)
+        self._lock = lock or Lock(name=self.seen.name)
         self._trusted = {}
         self._may_trust = lock is not None
         changed = set()
         for kind, known in self._known.items():
             for name, each in known.items():
-                is_approved = self._approves(locks.key_of(kind, name), each.pin)
+                key = locks.key_of(kind, name)
+                is_approved = not each.is_twice and self._approves(key, each.pin)
                 if is_approved is not each.is_approved:
                     changed.add(kind)
-                    known[name] = _Known(each.pin, is_approved)
+                    known[name] = _Known(each.pin, is_approved, each.is_twice)
         return frozenset(changed)
 
     def take_news(self) -> News:
         """What was found since the last time this was asked."""
-        drifts, waiting = tuple(self._drifts), self._seen if self._is_news else None
+        drifts, waiting = tuple(self._drifts), self.seen if self._is_news else None
         self._drifts, self._is_news = [], False
         trusted = None
         if self._settled or self._fresh:
@@ -174,7 +173,7 @@ class Catalogue:
             kinds, self._settled = tuple(self._settled), []
             items: dict[str, tuple[Pin, ...]] = {key: (pin,) for key, pin in self._fresh.items()}
             self._fresh = {}
-            name, peers = self._seen.name, self._seen.peers
+            name, peers = self.seen.name, self.seen.peers
             trusted = Lock(name=name, kinds=kinds, items=items, peers=peers)
         return News(drifts, waiting, trusted)
 
@@ -212,28 +211,17 @@ class Catalogue:
         if item.name not in known and len(known) >= ITEMS_LIMIT:
             return None
         key = locks.key_of(page.kind, item.name)
-        if key not in self._seen.items and len(self._seen.items) >= SEEN_LIMIT:
-            return None
         pin, size = locks.pin_and_size(page.kind, item.value, page.era)
-        if not self._fits(key, size):
-            return None
         is_twice = walk is not None and walk.get(item.name, pin.digest) != pin.digest
+        if not self._seen.keep(key, pin, size, is_twice=is_twice):
+            return None
         if walk is not None:
             walk[item.name] = _TWICE if is_twice else pin.digest
-        self._seen.items[key] = (pin,)
         is_approved = not is_twice and self._approves(key, pin)
-        if not is_approved:
-            self._note(self._drift_of(key, pin))
-        known[item.name] = _Known(pin, is_approved)
+        known[item.name] = _Known(pin, is_approved, is_twice)
+        if not is_approved and (drift := self.drift_of(page.kind, item.name)) is not None:
+            self._note(drift)
         return known[item.name]
-
-    def _fits(self, key: str, size: int) -> bool:
-        """Whether an item may still be remembered; what is not remembered is not shown."""
-        total = self._bytes - self._sizes.get(key, 0) + size
-        if total > SEEN_BYTES_LIMIT:
-            return False
-        self._bytes, self._sizes[key] = total, size
-        return True
 
     def _approves(self, key: str, pin: Pin) -> bool:
         if not self._policy.enabled or self._lock.approves(key, pin.digest):
@@ -266,11 +254,6 @@ class Catalogue:
         is_launch = locks.kind_of(key) is ItemKind.LAUNCH
         return is_launch and ItemKind.LAUNCH not in self._proposal.kinds
 
-    def _drift_of(self, key: str, pin: Pin) -> Drift:
-        pins = self._lock.items.get(key, ())
-        change = Change.CHANGED if pins else Change.ADDED
-        return Drift(key, change, pins[-1] if pins else None, pin)
-
     def _standing_of_resource(self, uri: str) -> Standing:
         """Which resources there are is no drift: one that is not listed goes by all that are.
 
@@ -278,12 +261,13 @@ class Catalogue:
         """
         known = self._known[ItemKind.RESOURCE]
         key = locks.key_of(ItemKind.RESOURCE, uri)
-        is_rejected = key in self._lock.rejected and key not in self._lock.items
-        if is_rejected or (uri in known and not known[uri].is_approved):
+        if uri in known and not known[uri].is_approved:
+            return Standing.TWICE if known[uri].is_twice else Standing.DRIFTED
+        if key in self._lock.rejected and key not in self._lock.items:
             return Standing.DRIFTED
         if ItemKind.RESOURCE in self._lock.kinds:
             return Standing.APPROVED
-        if not self._is_whole(ItemKind.RESOURCE):
+        if not self._seen.is_whole(ItemKind.RESOURCE):
             return Standing.UNSEEN
         # Without any resource there is none to approve; then it is the server that counts.
         is_server_approved = any(
@@ -294,22 +278,10 @@ class Catalogue:
 
     # A whole listing
 
-    def _is_whole(self, kind: ItemKind) -> bool:
-        return kind in self._seen.kinds
-
     def _end_listing(self, kind: ItemKind, walk: _Walk) -> None:
         """What a whole listing does not have is not there."""
         self._known[kind] = {name: each for name, each in self._known[kind].items() if name in walk}
-        items = {
-            key: pins
-            for key, pins in self._seen.items.items()
-            if locks.kind_of(key) is not kind or key.partition("/")[2] in walk
-        }
-        self._sizes = {key: self._sizes.get(key, 0) for key in items}
-        self._bytes = sum(self._sizes.values())
-        is_new = not self._is_whole(kind)
-        kinds = (*self._seen.kinds, kind) if is_new else self._seen.kinds
-        self._seen = msgspec.structs.replace(self._seen, items=items, kinds=kinds)
+        is_new = self._seen.end_listing(kind, walk)
         if not self._policy.enabled:
             return
         if kind not in self._lock.kinds:
@@ -344,7 +316,11 @@ class Catalogue:
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """An item as it was last seen, and whether it may be shown and called."""
+    """An item as it was last seen, and whether it may be shown and called.
+
+    Never, if one listing had it in several forms.
+    """
 
     pin: Pin
     is_approved: bool
+    is_twice: bool

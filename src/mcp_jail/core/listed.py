@@ -15,6 +15,7 @@ class Standing(Enum):
 
     APPROVED = "approved"
     DRIFTED = "drifted"
+    TWICE = "twice"  # one listing has it in several forms
     UNLISTED = "unlisted"  # a whole listing was seen, and it is not in it
     UNSEEN = "unseen"  # no whole listing was seen yet
     UNREVIEWED = "unreviewed"  # a resource of a server whose resources nobody has approved

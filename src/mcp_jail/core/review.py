@@ -95,6 +95,13 @@ def rejected_of(approved: Lock | None, seen: Lock) -> tuple[str, ...]:
     return tuple(dict.fromkeys(still))
 
 
+def listed_twice(seen: Lock) -> tuple[str, ...]:
+    """The items that one client was listed in several forms: no client is shown those."""
+    return tuple(
+        key for key, pins in seen.items.items() if len({pin.era for pin in pins}) < len(pins)
+    )
+
+
 def waits(approved: Lock | None, seen: Lock | None) -> int:
     """How many items need a person; what is only gone does not."""
     if seen is None:
