@@ -12,6 +12,7 @@ from mcp_jail.core.hosts import (
     host_allowed,
     host_of_argument,
     is_address,
+    is_near,
     read_rule,
 )
 
@@ -203,3 +204,19 @@ def test_an_address_is_told_from_a_name() -> None:
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize(
+    "host",
+    "localhost a.localhost printer.local metadata.google.internal nas.lan router.home.arpa wiki "
+    "a.corp 10.0.0.1.nip.io x.lvh.me a.onion".split(),
+)
+def test_names_of_this_machine_and_its_network_are_known(host: str) -> None:
+    assert is_near(host)
+
+
+@pytest.mark.parametrize(
+    "host", "example.com local.example notlocal.example mylan.example nip.io.example".split()
+)
+def test_public_names_are_not_taken_for_near_ones(host: str) -> None:
+    assert not is_near(host)

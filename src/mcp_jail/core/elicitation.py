@@ -23,7 +23,7 @@ from mcp_jail.core.forms import (
     fault_of_value,
     is_typed,
 )
-from mcp_jail.core.hosts import DEFAULT_PORT, HostAndPort, host_of_argument
+from mcp_jail.core.hosts import DEFAULT_PORT, HostAndPort, host_of_argument, is_near
 from mcp_jail.core.secret_asks import secret_in_name, secret_in_text
 
 # Characters and lines of the message. A longer one pushes the question out of sight.
@@ -224,14 +224,6 @@ def _fault_of_id(id: Any) -> str | None:
 _URL = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
 _AUTHORITY = re.compile(r"[^/?#]*")
 
-# Names that only this machine or this network knows (RFC 6761, 6762, 7686, 8375, ICANN's
-# `internal`), and public ones that are there to lead to any private address.
-_NEAR = (
-    *("localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp"),
-    *("private", "test", "invalid", "onion", "arpa"),
-    *("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "traefik.me"),
-)
-
 
 def _fault_of_address(url: Any) -> str | None:
     fault = fault_of_shown("the url", url, URL_LIMIT)
@@ -255,7 +247,7 @@ def _fault_of_host(place: HostAndPort) -> str | None:
         return f"{place.host} is an address, not a name"
     if any(label.startswith("xn--") for label in labels):
         return f"{place.host} is shown in other letters, which may look like another name"
-    if len(labels) == 1 or f".{place.host}".endswith(tuple(f".{name}" for name in _NEAR)):
+    if is_near(place.host):
         return f"{place.host} is a name of this machine or its network"
     return None
 

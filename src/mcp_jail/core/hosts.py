@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -89,6 +89,21 @@ def allowing_rule(host: str, port: int, rules: HostRules) -> HostRule | None:
 def is_address(host: str) -> bool:
     """Whether a canonical host is an address and no name."""
     return ":" in host or _is_number(host)
+
+
+# Names that only this machine or its network knows (RFC 6761, 6762, 7686, 8375; ICANN's `internal`,
+# below which clouds put their metadata), and public ones that are there to lead to any address.
+_NEAR: Final = (
+    *("localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp"),
+    *("private", "test", "invalid", "onion", "arpa"),
+    *("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "traefik.me"),
+)
+_BELOW_NEAR: Final = tuple(f".{name}" for name in _NEAR)
+
+
+def is_near(host: str) -> bool:
+    """Whether a canonical name is one of this machine or its own network."""
+    return "." not in host or f".{host}".endswith(_BELOW_NEAR)
 
 
 def host_of_argument(text: str) -> HostAndPort | None:

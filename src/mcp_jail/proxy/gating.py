@@ -12,7 +12,7 @@ from typing import Any, Final
 from mcp_jail.config.problems import Problems, refusal
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.events import NetTried
-from mcp_jail.core.hosts import DEFAULT_PORT, canonical_host, is_address
+from mcp_jail.core.hosts import DEFAULT_PORT, canonical_host, is_address, is_near
 from mcp_jail.core.policy import NetworkMode, Verdict
 from mcp_jail.gate.allow import Allow, compile_network
 from mcp_jail.gate.attempts import LINE_LIMIT, Attempt, What, decode
@@ -24,10 +24,6 @@ from mcp_jail.sandbox.seccomp import filter_for
 
 # Characters of a host that are repeated to a model; names have 253 at most.
 _HOST_SHOWN: Final = 100
-
-# Last labels of names inside a machine or a network: RFC 6761, RFC 6762, RFC 8375, and the one that
-# ICANN keeps for private use, below which clouds put their metadata (metadata.google.internal).
-_OWN_NETWORK: Final = frozenset({"arpa", "internal", "local", "localdomain", "localhost"})
 
 _GONE: Final = Attempt(what=What.BROKEN, verdict=Verdict.DENY, why="its process has ended")
 
@@ -197,9 +193,7 @@ def _opening(attempt: Attempt) -> str | None:
     if attempt.what not in {What.LOOKUP, What.CONNECT} or attempt.rule:
         return None
     host = canonical_host(attempt.host)
-    if host is None or is_address(host) or "." not in host:
-        return None
-    if host.rpartition(".")[2] in _OWN_NETWORK:
+    if host is None or is_address(host) or is_near(host):
         return None
     port = attempt.port or DEFAULT_PORT
     return host if port == DEFAULT_PORT else f"{host}:{port}"
