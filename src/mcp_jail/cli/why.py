@@ -19,7 +19,7 @@ from mcp_jail.cli.out import bullet, heading
 from mcp_jail.core.audit import Kind, Record
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Verdict
-from mcp_jail.core.replies import LOCK_RULE
+from mcp_jail.core.replies import HELD_RULE, LOCK_RULE
 from mcp_jail.errors import ExitCode, JailError
 from mcp_jail.proxy.prepare import audit_path, judge
 from mcp_jail.store.files import read_plain
@@ -100,6 +100,8 @@ def _source(record: Record) -> str:
     """The policy line that the entry names, as the file has it now."""
     if record.rule == LOCK_RULE:
         return "what you approved, which mcp-jail diff shows beside what the server says now"
+    if record.rule == HELD_RULE:
+        return "it waited for the server's list or for a person, and was never decided"
     if not record.where:
         return "the default of mcp-jail; the policy does not say otherwise"
     where = plain_text(record.where)

@@ -179,7 +179,7 @@ class Calls:
     def _hold(self, request: Request, treatment: Treatment, subject: Subject) -> list[Effect]:
         """Keep a request until the server has listed what it has, and let it do so."""
         kind = walks.kind_needed(treatment, is_uri=subject.is_uri)
-        if kind is None or not self._state.walks.hold(kind, request):
+        if kind is None or not self._state.walks.hold(kind, request, self._state.now):
             return []
         method, era = walks.METHOD_OF_KIND[kind], mcp.era_of(request.params)
         return [self._forwarding.step(method, era, walks.first_step(request))]

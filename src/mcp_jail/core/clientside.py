@@ -13,6 +13,7 @@ from mcp_jail.core.inflight import IN_FLIGHT_LIMIT
 from mcp_jail.core.mcp import Era, Treatment
 from mcp_jail.core.state import State
 from mcp_jail.core.tally import quoted
+from mcp_jail.core.undecided import CANCELLED, Undecided
 from mcp_jail.core.wire import BadLine, Failure, MessageId, Notification, Request, Result
 
 # What a request is told once the audit cannot be written.
@@ -31,6 +32,7 @@ class ClientSide:
         self._forwarding = forwarding
         self._calls = calls
         self._asking = asking
+        self._undecided = Undecided(state)
 
     def handle(self, message: wire.Message | BadLine) -> list[Effect]:
         """What to do about a message of the client."""
@@ -165,8 +167,9 @@ class ClientSide:
         client_id = wire.as_id(message.params.get("requestId"))
         if client_id is None:
             return self._tally.violation("client", "a cancellation that names no request")
-        if self._state.walks.drop(client_id):
-            return []  # it was never sent
+        held = self._state.walks.drop(client_id)
+        if held is not None:
+            return [self._undecided.entry(held, CANCELLED)]  # it was never sent
         dropped = self._asking.drop(client_id, from_client=True)
         if dropped is not None:
             return dropped

@@ -16,6 +16,9 @@ from mcp_jail.core.wire import MessageId, Request
 # The rule of a refusal that the lock made, not the policy.
 LOCK_RULE = "lock"
 
+# The rule of what was held and ended without a verdict.
+HELD_RULE = "held"
+
 
 def refusal(request: Request, treatment: Treatment, decision: decide.Decision) -> bytes:
     """The answer that tells a model or client what rule did not hold."""

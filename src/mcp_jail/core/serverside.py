@@ -15,6 +15,7 @@ from mcp_jail.core.policy import Verdict
 from mcp_jail.core.questions import Refusal
 from mcp_jail.core.state import State
 from mcp_jail.core.tally import quoted
+from mcp_jail.core.undecided import Undecided
 from mcp_jail.core.wire import BadLine, Failure, MessageId, Notification, Request, Result
 
 
@@ -27,6 +28,7 @@ class ServerSide:
         self._state = state
         self._tally = state.tally
         self._asking = asking
+        self._undecided = Undecided(state)
         self.answers = Answers(state, forwarding, asking, release)
         self.notices = Notices(state, self.answers.interim, asking)
 
@@ -77,10 +79,9 @@ class ServerSide:
             if waiting.tool:
                 entry = replies.result_entry(waiting, is_error=True, detail={"code": code})
                 effects.append(Record(entry))
-        effects += [
-            ToClient(wire.render_error(request.id, code, f"mcp-jail: {text}"))
-            for request in self._state.release_all()
-        ]
+        for request in self._state.release_all():
+            error = wire.render_error(request.id, code, f"mcp-jail: {text}")
+            effects += [ToClient(error), self._undecided.entry(request, text)]
         return effects
 
     def _unasked(self, id: MessageId | None) -> list[Effect]:

@@ -4,7 +4,8 @@ What may happen to each thing that arrives:
 
     from the client                     becomes
     request, allowed and approved       Record (if judged), ToServer under an id of ours
-    call of what was never listed       held; ToServer: a listing of ours, then as above or below
+    call of what was never listed       held; ToServer: a listing of ours, then as above or below;
+                                        Record, ToClient: refusal, if none comes in time
     call that a person is asked about   held; Record, AskPerson; then as above or below, or a ticket
     request, denied                     Record, ToClient: refusal in the shape of its era
     request, unknown method             Record, ToClient: -32601
@@ -72,6 +73,7 @@ from mcp_jail.core.policy import Policy
 from mcp_jail.core.serverside import ServerSide
 from mcp_jail.core.state import Describe, State
 from mcp_jail.core.tally import Tally
+from mcp_jail.core.undecided import Undecided
 
 AboutAsks = Tick | Answered | NotAnswered | Revoked
 
@@ -106,6 +108,7 @@ class Session:
         self._state = state
         self._calls = calls
         self._asking = asking
+        self._undecided = Undecided(state)
         self._client = ClientSide(state, forwarding, calls, asking)
         self._server = ServerSide(state, forwarding, asking, calls.release)
         asking.judged_by(self._judge_again)
@@ -128,7 +131,8 @@ class Session:
     @property
     def due(self) -> float | None:
         """When a Tick has to come at the latest, None where nothing waits for one."""
-        return self._state.asks.due
+        times = (self._state.asks.due, self._state.walks.due)
+        return min((each for each in times if each is not None), default=None)
 
     def mark_questions(self, phrase: str) -> None:
         """Say what marks the questions of ours in a client; before, none are asked there."""
@@ -175,7 +179,7 @@ class Session:
         match event:
             case Tick(now):
                 self._state.now = now
-                return self._asking.tick()
+                return [*self._asking.tick(), *self._undecided.tick()]
             case Answered(ticket, answer):
                 return self._asking.answer(ticket, answer)
             case NotAnswered():

@@ -21,6 +21,9 @@ from mcp_jail.core.wire import MessageId, Request
 PAGES_LIMIT: Final = 256
 
 
+# Seconds a request waits for a walk of ours: half of what SDK clients wait for an answer.
+WALK_SECONDS: Final = 30.0
+
 METHOD_OF_KIND: Final = {kind: method for method, kind in KIND_OF_LIST.items()}
 
 
@@ -36,13 +39,25 @@ class Walks:
 
     def __init__(self) -> None:
         self._held: dict[ItemKind, dict[tuple[type, MessageId], Request]] = {}
+        self._until: dict[ItemKind, float] = {}
 
     def __len__(self) -> int:
         return sum(len(held) for held in self._held.values())
 
-    def hold(self, kind: ItemKind, request: Request) -> bool:
+    @property
+    def due(self) -> float | None:
+        """When the first walk has taken too long, None where none is under way."""
+        return min(self._until.values(), default=None)
+
+    def late(self, now: float) -> tuple[ItemKind, ...]:
+        """The kinds whose walk has taken too long."""
+        return tuple(kind for kind, until in self._until.items() if until <= now)
+
+    def hold(self, kind: ItemKind, request: Request, now: float = 0.0) -> bool:
         """Keep a request until its kind was walked; whether a walk must be begun for it."""
         is_new = kind not in self._held
+        if is_new:
+            self._until[kind] = now + WALK_SECONDS
         self._held.setdefault(kind, {})[type(request.id), request.id] = request
         return is_new
 
@@ -50,19 +65,23 @@ class Walks:
         """Whether a request with this id is being held."""
         return any((type(client_id), client_id) in held for held in self._held.values())
 
-    def drop(self, client_id: MessageId) -> bool:
-        """Forget a held request that the client cancelled; whether there was one."""
-        return any(
-            held.pop((type(client_id), client_id), None) is not None for held in self._held.values()
-        )
+    def drop(self, client_id: MessageId) -> Request | None:
+        """Forget a held request that the client cancelled, if there is one."""
+        for held in self._held.values():
+            request = held.pop((type(client_id), client_id), None)
+            if request is not None:
+                return request
+        return None
 
     def release(self, kind: ItemKind) -> list[Request]:
         """What waited for a walk that is over."""
+        self._until.pop(kind, None)
         return list(self._held.pop(kind, {}).values())
 
     def release_all(self) -> list[Request]:
         """All that waits: no walk will end any more."""
         held, self._held = self._held, {}
+        self._until.clear()
         return [request for each in held.values() for request in each.values()]
 
 
