@@ -482,3 +482,23 @@ def test_a_change_is_told_against_what_was_approved_in_its_era() -> None:
     assert seen.drift_of(TOOL, "never listed") is None
     shown(seen, A, era="legacy")
     assert seen.drift_of(TOOL, "a") is None
+
+
+def test_other_capabilities_in_the_other_era_are_no_drift_and_in_the_same_era_are() -> None:
+    legacy, modern = {"tools": {"listChanged": False}}, {"tools": {"listChanged": True}}
+    lock = approved(kinds=(ItemKind.SERVER,), server_capabilities=legacy)
+    seen = new(lock=lock)
+    seen.compare_server({"capabilities": modern}, "modern")
+    news = seen.take_news()
+    assert (news.drifts, news.waiting) == ((), None)
+    assert drift(lock, seen.seen) == ()
+    seen.compare_server({"capabilities": modern}, "legacy")
+    assert [each.key for each in seen.take_news().drifts] == ["server/capabilities"]
+    seen.compare_server({"info": {"name": "new"}}, "modern")
+    assert [each.key for each in seen.take_news().drifts] == ["server/info"]
+
+
+def test_capabilities_that_nobody_approved_in_any_era_are_a_drift() -> None:
+    seen = new(lock=approved(A))
+    seen.compare_server({"capabilities": {"tools": {}}}, "modern")
+    assert [each.key for each in seen.take_news().drifts] == ["server/capabilities"]

@@ -226,11 +226,10 @@ class Catalogue:
     def _approves(self, key: str, pin: Pin) -> bool:
         if not self._policy.enabled or self._lock.approves(key, pin.digest):
             return True
-        kind = locks.kind_of(key)
-        if kind in self._lock.kinds:
-            # Which resources there are is no drift; a known one's words are.
-            is_known = key in self._lock.items or key in self._lock.rejected
-            return kind is ItemKind.RESOURCE and not is_known
+        if locks.is_free(key, pin.era, self._lock):
+            return True
+        if locks.kind_of(key) in self._lock.kinds:
+            return False
         return self._trusts(key, pin)
 
     def _trusts(self, key: str, pin: Pin) -> bool:

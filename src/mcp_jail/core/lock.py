@@ -49,6 +49,10 @@ KIND_OF_LIST: Final[dict[str, ItemKind]] = {
 }
 
 
+# The key of what a server offers.
+CAPABILITIES: Final = "server/capabilities"
+
+
 class Pin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One object as it was seen or approved, and its digest (SHA-256, hex)."""
 
@@ -178,7 +182,7 @@ def drift(approved: Lock | None, seen: Lock) -> tuple[Drift, ...]:
         _drift_of(key, approved.items.get(key, ()), pin)
         for key, pins in seen.items.items()
         for pin in pins
-        if not approved.approves(key, pin.digest) and not _is_free(key, approved)
+        if not approved.approves(key, pin.digest) and not is_free(key, pin.era, approved)
     ]
     found += [
         Drift(key, Change.REMOVED, pins[-1], None)
@@ -186,6 +190,21 @@ def drift(approved: Lock | None, seen: Lock) -> tuple[Drift, ...]:
         if key not in seen.items and kind_of(key) in seen.kinds and not _is_resource(key)
     ]
     return tuple(sorted(found, key=lambda each: each.key))
+
+
+def is_free(key: str, era: str, approved: Lock) -> bool:
+    """Whether an item needs no approval of its own beside what was approved.
+
+    So it is with new resources, of which there may be any number, and with the capabilities of a
+    server in an era in which none were approved: SDKs offer other switches in each, and no word of
+    them is passed on.
+    """
+    if key in approved.rejected:
+        return False
+    pins = approved.items.get(key, ())
+    if key == CAPABILITIES:
+        return bool(pins) and all(each.era != era for each in pins)
+    return _is_resource(key) and not pins and ItemKind.RESOURCE in approved.kinds
 
 
 def approve(approved: Lock | None, seen: Lock, keys: frozenset[str] | None = None) -> Lock:
@@ -294,12 +313,6 @@ def _drift_of(key: str, pins: tuple[Pin, ...], seen: Pin) -> Drift:
 
 def _is_resource(key: str) -> bool:
     return key.startswith(ItemKind.RESOURCE.value + "/")
-
-
-def _is_free(key: str, approved: Lock) -> bool:
-    """Whether an item is a new resource, of which there may be any number."""
-    is_known = key in approved.items or key in approved.rejected
-    return _is_resource(key) and not is_known and ItemKind.RESOURCE in approved.kinds
 
 
 def _is_settled(

@@ -154,13 +154,12 @@ def both(first: Lock, second: Lock) -> Lock:
 
 def _offered(seen: Lock) -> Iterator[ItemKind]:
     """The kinds that a server says it lists; all where it said nothing of that."""
-    said = [pin.value for pin in seen.items.get(_CAPABILITIES, ())]
+    said = [pin.value for pin in seen.items.get(locks.CAPABILITIES, ())]
     for capability, kinds in _KINDS_OF.items():
         if not said or any(type(each) is dict and capability in each for each in said):
             yield from kinds
 
 
-_CAPABILITIES: Final = locks.key_of(ItemKind.SERVER, "capabilities")
 _KINDS_OF: Final = {
     "tools": (ItemKind.TOOL,),
     "prompts": (ItemKind.PROMPT,),
