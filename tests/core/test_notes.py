@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from imagined import Imagined
 from mcp_jail.core.decide import compile_rules
 from mcp_jail.core.events import FromClient, FromServer, ToClient
-from mcp_jail.core.notes import LEAST, Run, pieces
+from mcp_jail.core.notes import LEAST, LINE_LIMIT, Run, pieces
+from mcp_jail.core.opening import CLIENT_LIMIT
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.session import Session
 
@@ -131,6 +132,27 @@ def in_pieces(found: list[bytes]) -> tuple[bytes, int]:
 def test_in_runs_and_one_by_one_the_same_is_sent(batch: list[tuple[bytes, int]]) -> None:
     found = [line for line, times in batch for _ in range(times)]
     assert in_pieces(found) == one_by_one(found)
+
+
+@pytest.mark.parametrize("note", [NOTE, AS_SDKS_WRITE])
+def test_a_line_that_the_client_would_choke_on_is_left_out_of_a_run(note: bytes) -> None:
+    short, run = note.replace(b'"x"', b'"%s"' % (b"x" * 50_000)), [note] * LEAST
+    huge = note.replace(b'"x"', b'"%s"' % (b"x" * CLIENT_LIMIT))
+    found = [*run, short, *run, huge, *run, *[huge] * LEAST]
+    sent, others = in_pieces(found)
+    assert (sent, others) == one_by_one(found)
+    assert max(map(len, sent.splitlines())) < CLIENT_LIMIT
+    assert len(sent.splitlines()) == 3 * LEAST + 1
+    assert others == 1 + LEAST, "each that was dropped is written down"
+
+
+def test_a_run_holds_only_lines_up_to_the_limit() -> None:
+    inner = LINE_LIMIT - len(NOTE) + 1
+    just, over = (NOTE.replace(b'"x"', b'"%s"' % (b"x" * size)) for size in (inner, inner + 1))
+    assert (len(just), len(over)) == (LINE_LIMIT, LINE_LIMIT + 1)
+    (run,) = pieces([just] * LEAST)
+    assert isinstance(run, Run)
+    assert list(pieces([over] * LEAST)) == [over] * LEAST
 
 
 @pytest.mark.parametrize("odd", ODD)

@@ -3,8 +3,8 @@
 A server that logs much sends thousands of `notifications/message` at once. A run of them is decoded
 strictly, once, and rendered anew like everything else, only all in one call. It is passed on where
 the bytes are the same before and after, which leaves no room for a second key; where it holds what
-the protocol names and flat values, so that depth and case have nothing to add; and where no
-character needs a look. Anything else is left to the session, line by line.
+the protocol names and flat values, so that depth and case have nothing to add; where no character
+needs a look; and where no line is long. Anything else is left to the session, line by line.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from msgspec import UNSET, UnsetType
 
 # Lines below which a run is not worth looking for.
 LEAST = 8
+
+# Bytes of a line that may be part of a run. A longer one is looked at by itself, as it may be more
+# than its client takes.
+LINE_LIMIT = 64 * 1024
 
 Line = TypeVar("Line")
 
@@ -80,7 +84,7 @@ def _end_of(lines: Sequence[Any], start: int, begins: bytes) -> int:
     """Where the lines that begin so end."""
     end = start
     for line in lines[start:]:
-        if not (isinstance(line, bytes) and line.startswith(begins)):
+        if not (isinstance(line, bytes) and len(line) <= LINE_LIMIT and line.startswith(begins)):
             break
         end += 1
     return end
