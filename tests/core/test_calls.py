@@ -277,3 +277,29 @@ def test_every_resource_of_a_subscription_is_judged_before_it_is_sent() -> None:
     for uris in odd:
         wanted = {"resourceSubscriptions": uris}
         assert "ToServer" not in kinds(play.says("subscriptions/listen", 1, notifications=wanted))
+
+
+@both_eras
+def test_a_tool_that_only_looks_like_an_approved_and_allowed_one_is_neither(era: str) -> None:
+    real, alike = tool("read_file"), tool("read_f\u0456le")
+    rules = {"default": "deny", "rules": {"read_file": "allow"}}
+    play = Play(era, approved=approved(real), lock=REVIEW, tools=rules)
+    assert play.lists(real, alike) == ["read_file"]
+    assert play.calls("read_f\u0456le") == []
+    assert "not allowed by the policy" in play.text
+    by_lock = Play(era, approved=approved(real), lock=REVIEW)
+    by_lock.lists(real, alike)
+    assert by_lock.calls("read_f\u0456le") == []
+    assert "not in the approved catalogue" in by_lock.text
+    assert ascii(alike["name"]) in by_lock.told[-1], "a person sees that it is another name"
+
+
+@both_eras
+def test_a_tool_that_calls_others_is_held_by_the_name_inside(era: str) -> None:
+    inner = {"name": {"one_of": ["gmail_read"]}}
+    rules = {"invoke": {"decision": "allow", "args": inner}}
+    play = Play(era, tools={"default": "deny", "rules": rules})
+    assert play.calls("invoke", 1, arguments={"name": "gmail_delete"}) == []
+    assert play.calls("invoke", 2, arguments={"name": "gmail_read "}) == []
+    assert play.calls("invoke", 3, arguments={}) == []
+    assert [each["method"] for each in play.calls("invoke", 4, arguments={"name": "gmail_read"})]
