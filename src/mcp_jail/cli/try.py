@@ -16,6 +16,7 @@ from typing import Any, Final
 from mcp_jail.cli.inert_text import named
 from mcp_jail.cli.out import bullet, counted, folded, heading, rows
 from mcp_jail.cli.review_page import print_cuts, print_items, print_lines
+from mcp_jail.cli.seeing import SAID
 from mcp_jail.cli.show import divided, mount_row
 from mcp_jail.cli.starter import first_policy
 from mcp_jail.core.lock import drift
@@ -86,10 +87,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _for_people(prepared, seen, left, full=arguments.full)
     return ExitCode.OK if seen.is_open and not seen.broken else ExitCode.NEGATIVE
-
-
-# Lines of the server's error stream that explain why it does not answer.
-SAID: Final = 5
 
 
 def _for_people(prepared: Prepared, seen: Look, left: Traces | None, *, full: bool) -> None:

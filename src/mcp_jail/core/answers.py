@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from mcp_jail.core import mcp, network, questions, replies, rounds, walks, wire
 from mcp_jail.core.asking import Asking
-from mcp_jail.core.events import Effect, Record, Tell, ToClient
+from mcp_jail.core.events import Effect, Record, ToClient
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import Waiting
 from mcp_jail.core.interim import Interim
@@ -20,7 +20,6 @@ from mcp_jail.core.policy import Verdict
 from mcp_jail.core.questions import Refusal
 from mcp_jail.core.results import Results
 from mcp_jail.core.state import State
-from mcp_jail.core.tally import quoted
 from mcp_jail.core.wire import BadLine, Failure, Result
 
 
@@ -132,15 +131,16 @@ class Answers:
                 )
                 return effects, {"code": code, "message": text}
             if isinstance(judged, Refusal):
-                text = f"denied by the user's policy: {judged.text}"
-                told = Tell(f"denied: {judged.text} (in {quoted(waiting.tool)})")
                 self._state.tally.denials += 1
-                return [_entry_of(waiting, judged), told], {"code": mcp.DENIED, "message": text}
+                refused = {"code": mcp.DENIED, "message": replies.question_text(judged)}
+                told = replies.question_told(judged, waiting.tool)
+                return [replies.question_record(waiting.id, judged), told], refused
             pages.append(judged)
         for page in pages:
             self._state.note_page(page)
         passed = {"elicitations": [page.params for page in pages]}
-        return [_entry_of(waiting, page) for page in pages], error | {"data": passed}
+        entries = [replies.question_record(waiting.id, page) for page in pages]
+        return [*entries], error | {"data": passed}
 
     # Requests of our own
 
@@ -169,10 +169,6 @@ class Answers:
             return [*self.passing.news(), *self._release(KIND_OF_LIST[waiting.method])]
         # What was found is told at the end: a page may be large, and there may be many.
         return [self._forwarding.step(waiting.method, waiting.era, following)]
-
-
-def _entry_of(waiting: Waiting, asked: questions.Question | Refusal) -> Record:
-    return Record(replies.question_entry(waiting.id, asked.method, asked.decision))
 
 
 def _may_ask(waiting: Waiting) -> bool:

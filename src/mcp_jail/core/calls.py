@@ -25,7 +25,6 @@ from mcp_jail.core.policy import Additional, Verdict
 from mcp_jail.core.rounds import Retry
 from mcp_jail.core.state import State
 from mcp_jail.core.subjects import Subject, is_retry, subject_of, subscribed_uris
-from mcp_jail.core.tasks import Task
 from mcp_jail.core.wire import BadLine, Request
 
 
@@ -279,7 +278,7 @@ class Calls:
         task = self._state.tasks.get(subject.name)
         fault: str | None = "it names a task that is none of this run"
         if task is not None:
-            fault = _fault_of_responses(task, subject.arguments)
+            fault = questions.fault_of_answers(task.asked, subject.arguments)
         if task is None or fault is not None:
             fault = f"{request.method}: {fault}"
             return self._malformed(request, BadLine(fault, mcp.INVALID_PARAMS, request.id))
@@ -316,15 +315,3 @@ def _resource(uri: str) -> Subject:
 def _depends_on_listing(decision: Decision) -> bool:
     """Whether a decision may be another once the server has listed what it has."""
     return decision.verdict is not Verdict.DENY or decision.rule == "tools.additional"
-
-
-def _fault_of_responses(task: Task, answers: dict[str, Any]) -> str | None:
-    """Why the answers to a task's questions cannot go to it."""
-    for key, answer in answers.items():
-        question = task.asked.get(key)
-        if question is None:
-            return "it answers a question that was not passed on"
-        fault = questions.fault_of_answer(question, answer)
-        if fault is not None:
-            return f"the answer to {key[:80]!r}: {fault}"
-    return None

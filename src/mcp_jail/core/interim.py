@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from mcp_jail.core import mcp, questions, replies, rounds, tasks, walks, wire
 from mcp_jail.core.asking import Asking
-from mcp_jail.core.events import Effect, Record, Tell, ToClient, ToServer
+from mcp_jail.core.events import Effect, Record, ToClient, ToServer
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import Waiting
 from mcp_jail.core.listed import Standing
@@ -23,7 +23,6 @@ from mcp_jail.core.questions import Question, Refusal
 from mcp_jail.core.results import Reply, Results
 from mcp_jail.core.rounds import Round
 from mcp_jail.core.state import State
-from mcp_jail.core.tally import quoted
 from mcp_jail.core.wire import BadLine, MessageId, Request
 
 
@@ -61,7 +60,7 @@ class Interim:
         asked, ours, refused = self._judged(waiting, wanted)
         if refused is not None:
             return self._refused(waiting, refused)
-        entries = [self._question_entry(waiting, question) for question in asked.values()]
+        entries = [replies.question_record(waiting.id, question) for question in asked.values()]
         subject = rounds.subject_of(waiting.method, waiting.params)
         round_ = Round(subject, state, asked, ours, waiting.number + 1)
         if ours and not asked:
@@ -106,12 +105,12 @@ class Interim:
             return self._asked_later(waiting, refused)
         self._state.in_flight.end(waiting)
         self._state.tally.denials += 1
-        text = f"denied by the user's policy: {refused.text}"
+        text = replies.question_text(refused)
         line = replies.refusal_in_words(_client_id(waiting), waiting.treatment, waiting.era, text)
         return [
-            self._question_entry(waiting, refused),
+            replies.question_record(waiting.id, refused),
             ToClient(line),
-            Tell(f"denied: {refused.text} (in {quoted(waiting.tool)})"),
+            replies.question_told(refused, waiting.tool),
             Record(replies.result_entry(waiting, is_error=True)),
         ]
 
@@ -124,9 +123,6 @@ class Interim:
         )
         ended = Record(replies.result_entry(waiting, is_error=True, detail={"code": code}))
         return [*effects, ToClient(line), ended]
-
-    def _question_entry(self, waiting: Waiting, question: Question | Refusal) -> Record:
-        return Record(replies.question_entry(waiting.id, question.method, question.decision))
 
     def _retry_ourselves(self, waiting: Waiting, round_: Round) -> list[Effect]:
         """Only the policy's roots were asked for: nobody needs to be troubled with that."""
@@ -213,7 +209,7 @@ class Interim:
                 effects += self._refused_to_task(task, waiting, refused)
                 for question in one.values():
                     if tasks.note_question(task, key, question):
-                        effects.append(self._question_entry(waiting, question))
+                        effects.append(replies.question_record(waiting.id, question))
                         asked[key] = question
                 answers |= ours if ours and tasks.note_roots(task, key) else {}
         if answers:
@@ -229,8 +225,8 @@ class Interim:
             return self._asking.later(refused.method, refused.subject, refused.decision)[0]
         if refused is None or not self._state.tally.question_refused():
             return []
-        told = f"denied: {refused.text} (in {quoted(task.tool)})"
-        return [self._question_entry(waiting, refused), Tell(told)]
+        told = replies.question_told(refused, task.tool)
+        return [replies.question_record(waiting.id, refused), told]
 
     def _answer_task(self, task: tasks.Task, answers: dict[str, Any], waiting: Waiting) -> ToServer:
         """Tell a task the policy's roots."""

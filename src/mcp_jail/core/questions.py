@@ -106,6 +106,18 @@ def fault_of_answer(question: Question, answer: Any) -> str | None:
     return elicitation.fault_of_answer(question.params, answer)
 
 
+def fault_of_answers(asked: Mapping[str, Question], answers: Mapping[str, Any]) -> str | None:
+    """Why the answers to some questions cannot go back: each must be to one that was put."""
+    for key, answer in answers.items():
+        question = asked.get(key)
+        if question is None:
+            return "it answers a question that was not passed on"
+        fault = fault_of_answer(question, answer)
+        if fault is not None:
+            return f"the answer to {key[:80]!r}: {fault}"
+    return None
+
+
 _NOUNS = {SAMPLING: "the client's model", ELICITATION: "input of a person", ROOTS: "roots"}
 
 # The members of an elicitation that are passed on.

@@ -11,6 +11,8 @@ from mcp_jail.core.events import Effect, PolicyChanged, Record, Tell
 from mcp_jail.core.inflight import AskedOfClient, Waiting
 from mcp_jail.core.lock import Drift, Lock
 from mcp_jail.core.mcp import Era, Treatment
+from mcp_jail.core.questions import Question, Refusal
+from mcp_jail.core.tally import quoted
 from mcp_jail.core.wire import MessageId, Request
 
 # The rule of a refusal that the lock made, not the policy.
@@ -143,11 +145,12 @@ def policy_refused(name: str, reason: str) -> list[Effect]:
     return [Record(entry), Tell(told)]
 
 
-def question_entry(id: str, method: str, decision: decide.Decision) -> Entry:
+def question_record(id: str, asked: Question | Refusal) -> Record:
     """The entry about something a server asks through the client."""
-    return Entry(
+    decision = asked.decision
+    entry = Entry(
         kind=Kind.CALL,
-        method=method,
+        method=asked.method,
         id=id,
         verdict=decision.verdict.value,
         rule=decision.rule,
@@ -155,6 +158,18 @@ def question_entry(id: str, method: str, decision: decide.Decision) -> Entry:
         reason=decision.reason,
         detail={"from": "server"},
     )
+    return Record(entry)
+
+
+def question_text(refused: Refusal) -> str:
+    """The words for a call whose server asks what it may not."""
+    return f"denied by the user's policy: {refused.text}"
+
+
+def question_told(refused: Refusal, tool: str = "") -> Tell:
+    """The line on the error stream about a question that was not put, and in which call."""
+    where = f" (in {quoted(tool)})" if tool else ""
+    return Tell(f"denied: {refused.text}{where}")
 
 
 def result_entry(

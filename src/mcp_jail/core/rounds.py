@@ -78,12 +78,11 @@ class Rounds:
         if subject_of(method, params) != round_.subject:
             return "it is not the request that was asked about"
         answers = params.get("inputResponses", {})
-        if type(answers) is not dict or not answers.keys() <= round_.asked.keys():
+        if type(answers) is not dict:
             return "it answers a question that was not passed on"
-        for key, answer in answers.items():
-            fault = questions.fault_of_answer(round_.asked[key], answer)
-            if fault is not None:
-                return f"the answer to {key[:80]!r}: {fault}"
+        fault = questions.fault_of_answers(round_.asked, answers)
+        if fault is not None:
+            return fault
         del self._waiting[str(token)]
         return retry_of(round_, answers)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_jail.core import mcp, questions, replies, wire
 from mcp_jail.core.answers import Answers
 from mcp_jail.core.asking import Asking
-from mcp_jail.core.events import Effect, Oversize, Record, Tell, ToClient, ToServer
+from mcp_jail.core.events import Effect, Oversize, Record, ToClient, ToServer
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.inflight import ASKED_LIMIT, AskedOfClient
 from mcp_jail.core.mcp import Era
@@ -125,13 +125,13 @@ class ServerSide:
         if isinstance(judged, Refusal) and judged.decision.verdict is Verdict.ASK:
             return self._asking.hold(request, None, judged.subject, judged.decision)
         id = state.in_flight.fresh_id()
-        entry = Record(replies.question_entry(id, judged.method, judged.decision))
+        entry = replies.question_record(id, judged)
         if isinstance(judged, Refusal):
             error = wire.render_error(request.id, mcp.DENIED, "not allowed by the user's policy")
             refused = ToServer(error, is_reply=True)
             if not self._tally.question_refused():
                 return [refused]
-            return [entry, Tell(f"denied: {judged.text}"), refused]
+            return [entry, replies.question_told(judged), refused]
         line = wire.render(Request(id, judged.method, judged.params))
         if len(line) > state.opening.line_limit(Era.LEGACY, {}):
             return self._refuse(request, mcp.TOO_LARGE, "too large for the client")
