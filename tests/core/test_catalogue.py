@@ -502,3 +502,23 @@ def test_capabilities_that_nobody_approved_in_any_era_are_a_drift() -> None:
     seen = new(lock=approved(A))
     seen.compare_server({"capabilities": {"tools": {}}}, "modern")
     assert [each.key for each in seen.take_news().drifts] == ["server/capabilities"]
+
+
+@pytest.mark.parametrize("says_launch", [False, True])
+def test_a_proposal_that_says_nothing_of_what_is_started_does_not_bound_it(
+    says_launch: bool,
+) -> None:
+    launch = {"name": "command", "argv": ["server"]}
+    kinds = (ItemKind.LAUNCH,) if says_launch else (TOOL,)
+    seen = new("trust", proposal=Lock(name="x", kinds=kinds))
+    names = shown(seen, launch, kind=ItemKind.LAUNCH, era="")
+    assert names == ([] if says_launch else ["command"])
+
+
+def test_a_listing_of_ours_that_was_begun_before_a_change_is_not_gone_on_with() -> None:
+    seen = new(lock=approved(A, B))
+    shown(seen, A, last=False, ours=True)
+    seen.forget(TOOL)
+    shown(seen, B, first=False, ours=True)
+    assert standing(seen, "a") is Standing.UNSEEN
+    assert ItemKind.TOOL not in seen.seen.kinds

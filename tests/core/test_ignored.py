@@ -147,6 +147,11 @@ def test_no_value_is_changed_in_place() -> None:
     assert seen == {"name": "t", "a": {"b": 1}}
 
 
+def test_what_is_no_object_has_no_members_to_put_back() -> None:
+    assert put_back("text", {"name": "t"}, "name") == "text"
+    assert put_back({"name": "t"}, "text", "name") == {"name": "t"}
+
+
 # Whole locks
 
 

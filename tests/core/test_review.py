@@ -12,6 +12,7 @@ from mcp_jail.core.review import (
     approved_after,
     both,
     is_part,
+    listed_twice,
     rejected_after,
     rejected_of,
     review,
@@ -225,6 +226,26 @@ def test_a_run_saw_a_part_where_something_offered_was_not_listed(
 ) -> None:
     assert is_part(seen, None) is expected
     assert not is_part(seen, Lock(name="fs", kinds=LISTS))
+
+
+def test_a_run_saw_a_part_where_it_was_offered_in_one_of_two_eras() -> None:
+    one, other = (offering(*each, kinds=()) for each in (("tools",), ("logging",)))
+    seen = both(one, msgspec.structs.replace(other, items=_as_modern(other)))
+    assert len(seen.items["server/capabilities"]) == 2
+    assert is_part(seen, None)
+
+
+def _as_modern(lock: Lock) -> dict[str, tuple[Pin, ...]]:
+    return {
+        key: tuple(pin(ItemKind.SERVER, each.value, "modern") for each in pins)
+        for key, pins in lock.items.items()
+    }
+
+
+def test_only_what_one_client_was_listed_in_several_forms_stands_twice() -> None:
+    once = both(lock_of(tool("echo")), lock_of(tool("echo", "Modern."), era="modern"))
+    assert listed_twice(once) == ()
+    assert listed_twice(both(once, lock_of(tool("echo", "Evil."), era="modern"))) == ("tool/echo",)
 
 
 def test_a_run_that_was_refused_saw_enough() -> None:

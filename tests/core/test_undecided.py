@@ -50,6 +50,7 @@ def test_held_calls_whose_server_ends_are_in_the_audit(era: str) -> None:
     play.calls("t", 1)
     play.says("prompts/get", 2, name="p")
     play.handle(ServerGone("exit status 1"))
+    assert due(play) is None
     reason = "the server is gone (exit status 1)"
     assert ends(play) == [
         ("tools/call", "t", "deny", reason),
