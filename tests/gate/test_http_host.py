@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_jail.gate.first_bytes import Asked, NeedMoreError, UnfitError
-from mcp_jail.gate.http_host import HEAD_LIMIT, read_host
+from mcp_jail.gate.http_head import HEAD_LIMIT
+from mcp_jail.gate.http_host import read_host
 
 GET = b"GET / HTTP/1.1\r\n"
 

@@ -18,7 +18,7 @@ from mcp_jail.cli.doctor_files import Files, look_at_files, print_files
 from mcp_jail.cli.out import folded, heading
 from mcp_jail.demo.bubblewrap import install_command
 from mcp_jail.errors import ExitCode
-from mcp_jail.proxy.gate_trial import try_a_gate
+from mcp_jail.proxy.gate_trial import try_a_gate, try_a_proxy
 from mcp_jail.sandbox.probe import INSTALL, Host, probe
 from mcp_jail.sandbox.trial import Trial, try_a_jail
 
@@ -41,18 +41,19 @@ def run(arguments: argparse.Namespace) -> int:
     not_tried = Trial(works=False, found="not tried")
     trial = not_tried if host.gaps else try_a_jail(host)
     gate = try_a_gate(host) if trial.works else not_tried
+    proxy = try_a_proxy(host) if trial.works and not gate.works else not_tried
     files = look_at_files(os.environ)
     if arguments.json:
-        sys.stdout.write(_as_json(host, trial, gate, files))
+        sys.stdout.write(_as_json(host, trial, gate, proxy, files))
     else:
-        _for_people(host, trial, gate)
+        _for_people(host, trial, gate, proxy)
         print_files(files, host.home)
     if not trial.works:
         return ExitCode.JAIL
     return ExitCode.NEGATIVE if files.fails(strict=arguments.strict) else ExitCode.OK
 
 
-def _for_people(host: Host, trial: Trial, gate: Trial) -> None:
+def _for_people(host: Host, trial: Trial, gate: Trial, proxy: Trial) -> None:
     heading("This machine")
     for fact in host.facts:
         folded(f"{fact.name}: {fact.value}", note=f"by {fact.found_by}")
@@ -64,6 +65,8 @@ def _for_people(host: Host, trial: Trial, gate: Trial) -> None:
             folded(f"works: {gate.found}")
         else:
             folded(f"cannot be built: {gate.found}", note=gate.cure)
+            heading("A proxy in its stead, by network.via: proxy")
+            folded(f"{'works' if proxy.works else 'does not work'}: {proxy.found}")
         return
     for gap in host.gaps:
         folded(f"no jail can be built: {gap.cause}", note=_cure(host, gap.cure))
@@ -79,12 +82,13 @@ def _cure(host: Host, cure: str) -> str:
     return f"run: {command}" if host.uid == 0 else f"run: sudo {command}"
 
 
-def _as_json(host: Host, trial: Trial, gate: Trial, files: Files) -> str:
+def _as_json(host: Host, trial: Trial, gate: Trial, proxy: Trial, files: Files) -> str:
     findings = {
         "facts": [msgspec.to_builtins(fact) for fact in host.facts],
         "gaps": [msgspec.to_builtins(gap) for gap in host.gaps],
         "jail": msgspec.to_builtins(trial),
         "gate": msgspec.to_builtins(gate),
+        "proxy": msgspec.to_builtins(proxy),
         **files.as_values(),
     }
     return msgspec.json.format(msgspec.json.encode(findings), indent=2).decode() + "\n"

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from mcp_jail.core.policy import NetworkMode, Policy
+from mcp_jail.core.policy import NetworkMode, Policy, Via
 from mcp_jail.gate.allow import Allow, Check
+from mcp_jail.proxy.gating import WEAKER
 
 
 def network_words(policy: Policy, allow: Allow) -> str:
     """A few lines on what can be reached and how that is held."""
+    by_proxy = policy.network.via is Via.PROXY
     match policy.network.mode:
+        case NetworkMode.NONE if by_proxy:
+            return (
+                "none: no interface but the jail's own loopback, no name look-ups\n"
+                "BY NO GATE (network.via: proxy): what is tried is not seen"
+            )
         case NetworkMode.NONE:
             return (
                 "none: no interface but the jail's own loopback, no name look-ups; "
@@ -22,7 +29,8 @@ def network_words(policy: Policy, allow: Allow) -> str:
             rules = {opening.rule: opening.check for opening in allow.openings.values()}
             lines = [f"{rule} ({_CHECKS[check]})" for rule, check in sorted(rules.items())]
             private = "" if allow.private else "; names of private addresses are refused"
-            return f"only what is named here{private}\n" + "\n".join(lines or ["nothing"])
+            weaker = f"\nBY A PROXY, NO GATE, which is {WEAKER}" if by_proxy else ""
+            return f"only what is named here{private}{weaker}\n" + "\n".join(lines or ["nothing"])
 
 
 _CHECKS = {

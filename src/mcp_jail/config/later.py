@@ -20,7 +20,6 @@ from mcp_jail.core.policy import (
     Policy,
     Sandbox,
     Verdict,
-    Via,
 )
 from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.errors import Place
@@ -87,7 +86,6 @@ LATER = (
     Later(("package",), "packages installed once and pinned", _never),
     Later(("sandbox",), "weaker jails, named", _is(Sandbox.AUTO)),
     Later(("network", "private"), "asking a person", _is(Verdict.DENY, Verdict.ALLOW)),
-    Later(("network", "via"), _PROXY, _is(Via.GATE)),
     Later(("network", "upstream_proxy"), _PROXY, _is(None)),
     Later(("filesystem", "hide"), "hidden files in shared directories", _is(())),
     Later(("filesystem", "autorun"), "guarded files that run by themselves", _is(Autorun.ALLOW)),

@@ -12,7 +12,15 @@ from mcp_jail.config.launchers import look_up_at_start
 from mcp_jail.core.globs import glob_matches, globs_overlap, is_glob, literal_count
 from mcp_jail.core.loaders import is_loader_variable
 from mcp_jail.core.paths import expand_home
-from mcp_jail.core.policy import Additional, Constraint, NetworkMode, Policy, ToolRule, Verdict
+from mcp_jail.core.policy import (
+    Additional,
+    Constraint,
+    NetworkMode,
+    Policy,
+    ToolRule,
+    Verdict,
+    Via,
+)
 from mcp_jail.core.rates import seconds_of
 from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.core.spec import Access, JailSpec
@@ -84,6 +92,10 @@ class _Linter:
 
     def network(self) -> Iterator[Lint]:
         network = self._policy.network
+        if network.via is Via.PROXY and network.mode is not NetworkMode.HOST:
+            message = "a proxy in the gate's stead: what is tried past it is not seen"
+            hint = "take it out unless mcp-jail doctor says that no gate can be built here"
+            yield self._lint(("network", "via"), message, hint)
         if network.mode is NetworkMode.HOST:
             message = (
                 "the server has this machine's own network: every service that listens on it, "

@@ -42,7 +42,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("Network", "allow"): "Hosts as host or host:port, port 443 where none is written.",
     ("Network", "private"): "Whether a name may lead to a private address.",
     ("Network", "tls"): "Whether a connection must be TLS for the name it was opened to.",
-    ("Network", "via"): "How connections are led: the gate, or (weaker) a proxy.",
+    ("Network", "via"): "gate, or (weaker) proxy: by the proxy variables alone, the rest unseen.",
     ("Network", "upstream_proxy"): "The proxy this machine needs to reach the internet.",
     ("HostEntry", "host"): "host or host:port; `*.example.com` for all names below.",
     ("HostEntry", "tls"): "As network.tls, for this host alone.",

@@ -42,6 +42,7 @@ class JailSpec(Value, frozen=True):
     keep_home: str | None = None  # host directory that becomes HOME; None = a fresh tmpfs
     private_tmp: bool = True
     host_network: bool = False  # the jail has the host's network, and all that listens on it
+    door: int | None = None  # port of the jail's own loopback at which a proxy of ours is spoken to
 
 
 class MountKind(Enum):
@@ -95,3 +96,4 @@ class Plan(Value, frozen=True):
     secrets: dict[str, str] = {}  # variables of whom `launch` is given the values: where from
     listening: tuple[str, ...] = ()  # socket files in shares; what listens there can be spoken to
     host_network: bool = False
+    door: int | None = None

@@ -17,8 +17,13 @@ that speaks TCP.
                                 dial, stream: one of the judged addresses, and splice(2) both ways
     anything else               eyes: seen and told; the kernel has turned it away already
 
-Pure are allow, addresses, attempts, dns, eyes, first_bytes, hello, http_host and names. The guard
-loads process, allow and attempts; all else is loaded by the relay after the fork.
+Where nobody may enter the jail, and the policy says so (`network.via: proxy`), the relay has one
+socket that was handed out from inside (`sandbox/door.py`), and programs must ask it as a proxy:
+asking, proxy_request. From the rule on, all is the same; but there are no eyes.
+
+Pure are allow, addresses, attempts, dns, eyes, first_bytes, hello, http_head, http_host, names and
+proxy_request. The guard loads process, allow and attempts; all else is loaded by the relay after
+the fork.
 
 What it does not hold: a name inside TLS beyond the hello (domain fronting, later requests on one
 connection), and what is sent to a host that is allowed.

@@ -16,11 +16,13 @@ from mcp_jail.core.hosts import canonical_host, is_address
 from mcp_jail.core.policy import Verdict
 from mcp_jail.gate.addresses import refused
 from mcp_jail.gate.allow import LOCALHOST, LOOPBACK, Allow, Check, Opening
+from mcp_jail.gate.arrived import Arrived, say
 from mcp_jail.gate.attempts import Attempt, What
 from mcp_jail.gate.dial import Dial
 from mcp_jail.gate.first_bytes import Asked, NeedMoreError, UnfitError
 from mcp_jail.gate.hello import BYTES_LIMIT, read_hello
-from mcp_jail.gate.http_host import HEAD_LIMIT, read_host
+from mcp_jail.gate.http_head import HEAD_LIMIT
+from mcp_jail.gate.http_host import read_host
 from mcp_jail.gate.loop import CHANGES, GONE, READ, Loop
 from mcp_jail.gate.names import Names
 from mcp_jail.gate.netlink import Routes
@@ -49,16 +51,25 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 
 class Connection:
-    """One accepted connection. `is_open` is true once it is led on, `over` is called at its end."""
+    """One accepted connection. `is_open` is true once it is led on, `over` is called at its end.
+
+    Without `arrived` it wants to go where it was made to.
+    """
 
     def __init__(
-        self, around: Surroundings, inner: socket.socket, over: Callable[[Connection], None]
+        self,
+        around: Surroundings,
+        inner: socket.socket,
+        over: Callable[[Connection], None],
+        arrived: Arrived | None = None,
     ) -> None:
         self._around = around
         self._inner = inner
         self._over = over
         self._began = around.loop.now
-        self._first = b""
+        self._arrived = arrived or self._destination()
+        self._host, self._port = self._arrived.host, self._arrived.port
+        self._first = self._arrived.first
         self._needed = 1
         self._timer = around.loop.after(FIRST_BYTES_DEADLINE, self._no_first_bytes)
         self._dial: Dial | None = None
@@ -68,7 +79,7 @@ class Connection:
         self._is_over = False
         self._moved = 0
         self._still_since = self._began
-        self._host, self._port = self._destination()
+        self._may_answer = True
 
     @property
     def is_open(self) -> bool:
@@ -82,16 +93,19 @@ class Connection:
             self.refuse("no rule opens it")
             return
         self._opening = opening
+        self._answer(self._arrived.opened)
         if opening.check is Check.NONE:
             self._go_on()
-        else:
-            self._around.loop.watch(self._inner.fileno(), READ, self._read_first_bytes)
+            return
+        self._around.loop.watch(self._inner.fileno(), READ, self._read_first_bytes)
+        if self._first:
+            self._look_at_first_bytes(is_at_end=False)
 
     def refuse(self, why: str) -> None:
         """End it by a reset, and say why."""
         if not self._is_over:
             self._note(What.CONNECT, Verdict.DENY, why=why)
-            self._end(is_broken=True)
+            self._end(is_broken=not self._answer(self._arrived.refused))
 
     def end(self) -> None:
         """End it where it is."""
@@ -108,13 +122,22 @@ class Connection:
         if now - self._still_since > limit:
             self._end(is_broken=True)
 
-    def _destination(self) -> tuple[str, int]:
+    def _destination(self) -> Arrived:
         """The name, or literal address, and the port it was made to."""
         try:
             address, port = self._inner.getsockname()[:2]
         except OSError:  # reset meanwhile
-            return "", 0
-        return self._around.names.name_of(address) or canonical_host(address) or address, port
+            return Arrived("", 0)
+        name = self._around.names.name_of(address)
+        return Arrived(name or canonical_host(address) or address, port)
+
+    def _answer(self, words: bytes) -> bool:
+        """Say something to one that waits for it, which it does only once; whether it was said."""
+        if not self._may_answer or not words:
+            return False
+        self._may_answer = False
+        say(self._inner, words)
+        return True
 
     def _read_first_bytes(self, _events: int) -> None:
         limit = (BYTES_LIMIT if self._opening.check is Check.TLS else HEAD_LIMIT) + 1
@@ -126,13 +149,16 @@ class Connection:
             self._end(is_broken=True)
             return
         self._first += more
-        if len(self._first) < self._needed and more:
+        self._look_at_first_bytes(is_at_end=not more)
+
+    def _look_at_first_bytes(self, *, is_at_end: bool) -> None:
+        if len(self._first) < self._needed and not is_at_end:
             return
         try:
             asked = self._asked()
         except NeedMoreError as error:
             self._needed = error.at_least
-            if not more:
+            if is_at_end:
                 self.refuse("closed before it said whom it is for")
         except UnfitError as error:
             self.refuse(f"{error}, where {self._opening.check.value} was expected")
@@ -238,7 +264,7 @@ class Connection:
 
     def _fail(self, why: str) -> None:
         self._note(What.FAILED, Verdict.ALLOW, why=why)
-        self._end(is_broken=True)
+        self._end(is_broken=not self._answer(self._arrived.failed))
 
     def _end(self, *, is_broken: bool) -> None:
         if self._is_over:

@@ -89,6 +89,14 @@ class Gate:
         self._is_ready = True
         return ready
 
+    def open(self, door: socket.socket) -> None:
+        """Hand a door's socket to a relay that is ready, and close it here; JailBuildError."""
+        with door:
+            try:
+                socket.send_fds(self._control, [b"door"], [door.fileno()])
+            except OSError as error:
+                raise JailBuildError(f"the gate has ended: {error}") from error
+
     def close(self) -> None:
         """Have the relay tell what is left and end; a second time does nothing.
 
@@ -104,9 +112,10 @@ class Gate:
             _wait_for_end(self.pid, END_DEADLINE if self._is_ready else 0)
 
 
-def start(allow: Allow, enter: Enter, *, seccomp: bytes = b"") -> Gate:
+def start(allow: Allow, enter: Enter | None, *, seccomp: bytes = b"") -> Gate:
     """Fork the relay of one jail. The guard must be single-threaded, as it is before its loop.
 
+    Without `enter` it makes no sockets and sees nothing but what comes by a door (`Gate.open`).
     `seccomp` is a filter in classic BPF that the relay puts on itself (empty: none).
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -124,7 +133,7 @@ class _Task(msgspec.Struct, frozen=True):
     """What a relay is forked with."""
 
     allow: Allow
-    enter: Enter
+    enter: Enter | None
     seccomp: bytes
     control: socket.socket
     reports: int
@@ -154,14 +163,16 @@ def _serve(task: _Task) -> None:
     """Make the sockets, close in, relay: in this order, as the errand needs every right we have."""
     from mcp_jail.gate import relay  # noqa: PLC0415
     from mcp_jail.gate.closed_in import close_in  # noqa: PLC0415
-    from mcp_jail.gate.sockets import make_inside  # noqa: PLC0415
+    from mcp_jail.gate.sockets import Sockets, make_inside  # noqa: PLC0415
 
     gc.freeze()
     number = task.control.recv(MESSAGE_LIMIT)
     if not number:
         return
+    sockets = Sockets((), has_ipv6=False)
     try:
-        sockets = make_inside(int(number), task.allow.ports, task.enter)
+        if task.enter is not None:
+            sockets = make_inside(int(number), task.allow.ports, task.enter)
     except JailBuildError as error:
         failed = Ready(ClosedIn(0, seccomp=False), error=error.message)
         task.control.send(msgspec.json.encode(failed))

@@ -10,12 +10,15 @@ import contextlib
 import resource
 import socket
 import struct
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from mcp_jail.core.policy import Verdict
 from mcp_jail.gate.allow import Allow
+from mcp_jail.gate.arrived import Arrived
+from mcp_jail.gate.asking import Asking
 from mcp_jail.gate.attempts import Attempt, What
 from mcp_jail.gate.connection import Connection, Surroundings
 from mcp_jail.gate.eyes import SNAP, Seen, read_packet
@@ -23,7 +26,7 @@ from mcp_jail.gate.loop import READ, Loop
 from mcp_jail.gate.names import Names
 from mcp_jail.gate.nameserver import NameServer
 from mcp_jail.gate.netlink import Routes
-from mcp_jail.gate.process import Ready
+from mcp_jail.gate.process import MESSAGE_LIMIT, Ready
 from mcp_jail.gate.resolvers import Resolvers
 from mcp_jail.gate.sockets import Role, Sockets
 from mcp_jail.gate.stream import Pipes
@@ -63,7 +66,16 @@ def run(allow: Allow, sockets: Sockets, control: socket.socket, reports: int, re
         note=teller.note,
     )
     relay = _Relay(around, sockets, most)
-    loop.watch(control.fileno(), READ, lambda _events: loop.stop())
+
+    def hear(_events: int) -> None:
+        """The guard hands a door over; nothing but its end comes after."""
+        _, fds, _, _ = socket.recv_fds(control, MESSAGE_LIMIT, 1)
+        if fds:
+            relay.open(socket.socket(fileno=fds[0]))
+        else:
+            loop.stop()
+
+    loop.watch(control.fileno(), READ, hear)
     control.send(msgspec.json.encode(ready))
     loop.run()
     relay.close()
@@ -86,17 +98,22 @@ class _Relay:
         self._around = around
         self._loop = around.loop
         self._most = most
-        self._connections: set[Connection] = set()
+        self._connections: set[Connection | Asking] = set()
         names = NameServer(around.loop, around.allow, around.names, around.note)
         for sock in sockets.of(Role.NAMES_UDP):
             names.serve_datagrams(sock)
         for sock in sockets.of(Role.NAMES_TCP):
             names.serve_connections(sock)
         for sock in sockets.of(Role.LISTENER):
-            self._listen(sock)
+            self._listen(sock, self._connection)
         heard = {sock.getsockname()[1] for _, sock in sockets.all if sock.family in _INTERNET}
         self._eyes = [_Eyes(around, sock, frozenset(heard)) for sock in sockets.of(Role.EYES)]
         self._loop.after(IDLE_LOOK, self._look_for_idle)
+
+    def open(self, door: socket.socket) -> None:
+        """Take connections at a door, by which programs ask for places as they do of a proxy."""
+        door.settimeout(0)
+        self._listen(door, self._asking)
 
     def close(self) -> None:
         """End every connection; what each moved is told, and what was not looked at counted."""
@@ -106,10 +123,10 @@ class _Relay:
             connection.end()
         self._around.resolvers.close()
 
-    def _listen(self, listener: socket.socket) -> None:
-        self._loop.watch(listener.fileno(), READ, lambda _events: self._accept(listener))
+    def _listen(self, listener: socket.socket, made: Make) -> None:
+        self._loop.watch(listener.fileno(), READ, lambda _events: self._accept(listener, made))
 
-    def _accept(self, listener: socket.socket) -> None:
+    def _accept(self, listener: socket.socket, made: Make) -> None:
         for _ in range(ACCEPTED_PER_TURN):
             try:
                 inner, _ = listener.accept()
@@ -119,14 +136,23 @@ class _Relay:
                 continue
             except OSError:
                 self._loop.forget(listener.fileno())
-                self._loop.after(SHORT_OF_DESCRIPTORS, lambda: self._listen(listener))
+                self._loop.after(SHORT_OF_DESCRIPTORS, lambda: self._listen(listener, made))
                 return
-            self._take(inner)
+            inner.settimeout(0)
+            self._take(made(inner))
 
-    def _take(self, inner: socket.socket) -> None:
-        inner.settimeout(0)
+    def _connection(self, inner: socket.socket) -> Connection:
+        return Connection(self._around, inner, self._connections.discard)
+
+    def _asking(self, inner: socket.socket) -> Asking:
+        return Asking(self._around, inner, self._connections.discard, self._asked)
+
+    def _asked(self, asking: Asking, inner: socket.socket, arrived: Arrived) -> None:
+        self._connections.discard(asking)
+        self._take(Connection(self._around, inner, self._connections.discard, arrived))
+
+    def _take(self, connection: Connection | Asking) -> None:
         is_too_many = self._is_full()
-        connection = Connection(self._around, inner, self._connections.discard)
         self._connections.add(connection)
         if is_too_many:
             connection.refuse("too many connections at once")
@@ -219,5 +245,7 @@ class _Eyes:
             Attempt(what=what, verdict=Verdict.DENY, host=host, port=port, why=why, times=times)
         )
 
+
+Make = Callable[[socket.socket], "Connection | Asking"]
 
 _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)

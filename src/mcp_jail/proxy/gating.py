@@ -13,7 +13,7 @@ from mcp_jail.config.problems import Problems, refusal
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.events import NetTried
 from mcp_jail.core.hosts import DEFAULT_PORT, canonical_host, is_address, is_near
-from mcp_jail.core.policy import NetworkMode, Verdict
+from mcp_jail.core.policy import NetworkMode, Verdict, Via
 from mcp_jail.gate.allow import Allow, compile_network
 from mcp_jail.gate.attempts import LINE_LIMIT, Attempt, What, decode
 from mcp_jail.gate.process import Gate, Ready, start
@@ -21,6 +21,11 @@ from mcp_jail.proxy.prepare import Judged, Prepared
 from mcp_jail.sandbox.enter import Namespace, inside
 from mcp_jail.sandbox.launch import Jail
 from mcp_jail.sandbox.seccomp import filter_for
+
+# What `network.via: proxy` costs.
+WEAKER: Final = (
+    "weaker: only programs that heed the proxy variables get out, and what others try is not seen"
+)
 
 # Characters of a host that are repeated to a model; names have 253 at most.
 _HOST_SHOWN: Final = 100
@@ -41,12 +46,17 @@ def network_of(judged: Judged) -> Allow:
 def open_gate(prepared: Prepared) -> Gate | None:
     """Start the relay of a jail; None where the policy gives it the host's network. PolicyError.
 
+    None, too, where it has no network and no sockets are made inside to see what is tried.
+
     The process must be single-threaded.
     """
     allow = network_of(prepared.judged)
-    if prepared.policy.network.mode is NetworkMode.HOST:
+    network = prepared.policy.network
+    is_gate = network.via is Via.GATE
+    if network.mode is NetworkMode.HOST or not (is_gate or prepared.plan.door):
         return None
-    return start(allow, enter, seccomp=filter_for(os.uname().machine))
+    seccomp = filter_for(os.uname().machine)
+    return start(allow, enter if is_gate else None, seccomp=seccomp)
 
 
 def enter(pid: int, action: Callable[[], bytes]) -> bytes:
@@ -75,11 +85,14 @@ def serve(gate: Gate, jail: Jail) -> Ready:
 def network_detail(prepared: Prepared, ready: Ready | None) -> dict[str, Any]:
     """What the start entry says of the network."""
     network = prepared.policy.network
+    how = {"mode": network.mode.value}
+    if network.via is not Via.GATE:
+        how["via"] = network.via.value
     if ready is None:
-        return {"mode": network.mode.value}
+        return how
     rules = sorted(opening.rule for opening in network_of(prepared.judged).openings.values())
     held = {"landlock": ready.closed_in.landlock, "seccomp": ready.closed_in.seccomp}
-    return {"mode": network.mode.value, "allow": rules, "relay": held}
+    return how | {"allow": rules, "relay": held}
 
 
 class Reports:

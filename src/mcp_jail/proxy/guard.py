@@ -97,7 +97,7 @@ def guard(
         _register(prepared, run)  # once its socket listens: who finds a run may speak with it
         loop = Loop(session, server, recorder, errors, persons, client=client, clock=clock)
         try:
-            jail.go()
+            jail.go(None if gate is None else gate.open)
         except JailBuildError as error:  # written down, as a server that was stopped later is
             server.confined = error.status if isinstance(error, NotHeldError) else None
             ending = Ending(Cause.NOT_CONFINED, "never started", error.message)

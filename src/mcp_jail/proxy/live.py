@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -124,7 +125,7 @@ def _look(prepared: Prepared, peer: Peer, watch: Watch | None, audit: Write | No
             if audit is not None:
                 write([_start_entry(prepared, built.network)])
             run = built
-            run.jail.go()
+            run.go()
             talk = Talk(session, run.server, write)
             kinds = _list_all(peer, talk)
             if watch is not None:
@@ -158,6 +159,7 @@ class _Run(msgspec.Struct):
     """A jail that is ready to go, with its gate's reports and what the audit says of it."""
 
     jail: Jail
+    go: Callable[[], None]
     server: JailedServer
     reports: Reports | None
     network: dict[str, Any]
@@ -172,7 +174,8 @@ def _built(prepared: Prepared) -> Iterator[_Run]:
         try:
             network = network_detail(prepared, verify(gate, jail))
             reports = None if gate is None else Reports(gate.reports)
-            yield _Run(jail, JailedServer(jail, reports), reports, network)
+            go = partial(jail.go, None if gate is None else gate.open)
+            yield _Run(jail, go, JailedServer(jail, reports), reports, network)
         finally:
             jail.close()
     finally:

@@ -19,16 +19,17 @@ import contextlib
 import os
 import select
 import signal
+import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import msgspec
 
 from mcp_jail.core.spec import MountKind, Plan
 from mcp_jail.errors import JailBuildError
+from mcp_jail.sandbox import door, starter
 from mcp_jail.sandbox import keeper as keepers
-from mcp_jail.sandbox import starter
 from mcp_jail.sandbox.bwrap import Descriptors, arguments, encode
 from mcp_jail.sandbox.channels import Channels, close_all
 from mcp_jail.sandbox.keeping import END_DEADLINE
@@ -114,14 +115,19 @@ class Jail:
             check_identities(self.init_pid, self.plan.mounts)
         self._verified = True
 
-    def go(self) -> None:
+    def go(self, open_door: Callable[[socket.socket], None] | None = None) -> None:
         """Let the server start, after `verify`; JailBuildError ends the jail.
 
-        NotHeldError when the kernel does not hold what is about to become the server.
+        NotHeldError when the kernel does not hold what is about to become the server. Where the
+        plan has a door, `open_door` is given its socket; without it, nobody is behind the door.
         """
         self.verify()
         with self._closed_by_failure():
             os.write(self._block, b"g")
+            if self.plan.door is not None:
+                self._wait_for_the_starter()
+                made = door.receive(self._go, self.plan.door)
+                made.close() if open_door is None else open_door(made)
             self._hear_the_starter()
             self._check_that_it_is_held()
             self._check_that_it_ends_with_us()
@@ -223,10 +229,15 @@ class Jail:
 
     def _hear_the_starter(self) -> None:
         """Wait for the starter to be executed: bwrap has nothing more to do to the server then."""
+        self._wait_for_the_starter()
+        if os.read(self._go, 1) != starter.HERE:
+            raise self._why_bwrap_ended()
+
+    def _wait_for_the_starter(self) -> None:
         ready = select.select([self._go, self.pidfd], [], [], SETUP_DEADLINE)[0]
         if not ready:
             raise JailBuildError("the starter does not answer")
-        if self._go not in ready or os.read(self._go, 1) != starter.HERE:
+        if self._go not in ready:
             raise self._why_bwrap_ended()
 
     def _check_that_it_is_held(self) -> None:
@@ -293,7 +304,7 @@ def launch(
         numbers = tuple(range(FIRST_DATA, FIRST_DATA + len(data)))
         whole = msgspec.structs.replace(plan, env={**plan.env, **given})
         options = arguments(whole, Descriptors(seccomp=4, block=5, starter=6, data=numbers))
-        program = starter.program(os.uname().machine)
+        program = starter.program(os.uname().machine, plan.door)
         fds = channels.theirs(encode(options), plan.seccomp, program, data)
         argv = [plan.bwrap, "--args", "3", "--", starter.PLACE, *plan.command]
         spawned = keeper.spawn(plan.bwrap, argv, fds)

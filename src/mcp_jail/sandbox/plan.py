@@ -68,6 +68,7 @@ def plan(spec: JailSpec, host: Host, toolchain: Toolchain, guarded: Guarded, loo
         secrets=spec.secrets,
         listening=looks.listening,
         host_network=spec.host_network,
+        door=spec.door,
     )
 
 

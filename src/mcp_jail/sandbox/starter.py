@@ -18,12 +18,16 @@ the same:
             error = execve(argv[0], argv, environment)
         write(2, "... error NN")
     exit(127)
+
+Where a jail has a door (`door`), the program makes the socket for it before all that.
 """
 
 from __future__ import annotations
 
 import struct
 from typing import Final
+
+from mcp_jail.sandbox.door import LISTINGS, address
 
 PLACE: Final = "/.starter"  # in the jail's root, which holds nothing else that is a file
 DESCRIPTOR: Final = 7  # where it says that it is here, and hears that it may go on
@@ -36,17 +40,24 @@ _SHELL: Final = b"/bin/sh\0"
 _TEXT: Final = b"mcp-jail: the server's program cannot be executed: error "
 
 
-def program(arch: str) -> bytes:
-    """The program for an architecture of `seccomp.ARCHES`; KeyError for another one."""
+def program(arch: str, door: int | None = None) -> bytes:
+    """The program for an architecture of `seccomp.ARCHES`; KeyError for another one.
+
+    `door` is the port of the socket it makes first.
+    """
     machine, listing = _PROGRAMS[arch]
+    start = b""
+    if door is not None:
+        start, listing = address(door), LISTINGS[arch] + listing
     words = (line.partition("#")[0] for line in listing.splitlines())
-    body = bytes.fromhex("".join(words)) + _SHELL + _TEXT
+    body = start + bytes.fromhex("".join(words)) + _SHELL + _TEXT
     size = _HEADERS + len(body)
     page = 0x10000
     ident = b"\x7fELF" + bytes((2, 1, 1)) + bytes(9)  # 64 bits, little end first, version 1
     header = struct.pack(
         "<16sHHIQQQIHHHHHH",
-        *(ident, 2, machine, 1, _ADDRESS + _HEADERS),  # 2: executable at a fixed place
+        # 2: executable at a fixed place
+        *(ident, 2, machine, 1, _ADDRESS + _HEADERS + len(start)),
         *(64, 0, 0, 64, 56, 1, 0, 0, 0),
     )
     # 1: to be loaded; 5: to be read and executed, not written

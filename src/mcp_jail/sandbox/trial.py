@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
 
 from mcp_jail.core.spec import JailSpec, Value
@@ -23,18 +24,26 @@ class Trial(Value, frozen=True):
     cure: str = ""
 
 
-def try_a_jail(host: Host, before: Callable[[Jail], None] | None = None) -> Trial:
+def try_a_jail(
+    host: Host,
+    before: Callable[[Jail], None] | None = None,
+    *,
+    door: int | None = None,
+    open_door: Callable[[socket.socket], None] | None = None,
+) -> Trial:
     """Build a jail around a command that does nothing, and let it end.
 
-    `before` is done with the jail that waits; a JailBuildError of it counts as the jail's own.
+    `before` is done with the jail that waits, and `open_door` with its door where it has one; a
+    JailBuildError of either counts as the jail's own.
     """
-    spec = JailSpec(name="doctor", command=("/usr/bin/env", "true"), cwd="/", shares=(), env={})
+    nothing = ("/usr/bin/env", "true")
+    spec = JailSpec(name="doctor", command=nothing, cwd="/", shares=(), env={}, door=door)
     try:
         jail = launch(build(spec, host=host))
         try:
             if before is not None:
                 before(jail)
-            jail.go()
+            jail.go(open_door)
             status = jail.wait(TRIAL_SECONDS)
         finally:
             jail.close()
