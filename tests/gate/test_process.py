@@ -26,6 +26,7 @@ print(*sorted(set(sys.modules) - before))
         [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
     )
     assert set(done.stdout.split()) == {
+        "mcp_jail.core.upstream",
         "mcp_jail.gate",
         "mcp_jail.gate.allow",
         "mcp_jail.gate.attempts",

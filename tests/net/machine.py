@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from typing import Final
 
 from gate import internet, world
@@ -41,6 +42,14 @@ FLIPS: Final = (PUBLIC, "127.0.0.1", PRIVATE, METADATA, OWN)
 
 REDIS: Final = 6379
 POSTGRES: Final = 5432
+PROXY: Final = 3129
+PROXY_LOGIN: Final = "bWU6czNjcmV0IHDDpHNz"  # me:s3cret päss
+PROXY_NAMES: Final = {
+    "far.example.com": PUBLIC,  # which nobody else knows
+    "api.example.com": OTHER,  # elsewhere than this machine knows it
+    "meta.example.com": METADATA,
+    PUBLIC: PUBLIC,
+}
 HELLO: Final = 9444  # writes down the first bytes it gets, as `hello` in the folder
 
 
@@ -86,6 +95,40 @@ class Postgres(socketserver.BaseRequestHandler):
         self.request.recv(1000)
 
 
+class Proxy(socketserver.BaseRequestHandler):
+    """An HTTP proxy for whoever says the password, with names of its own; `proxied` is its log."""
+
+    def handle(self) -> None:
+        head = b""
+        while b"\r\n\r\n" not in head and (more := self.request.recv(1)):
+            head += more
+        with open(os.path.join(sys.argv[1], "proxied"), "ab") as file:
+            file.write(head)
+        place = head.split()[1].decode()
+        host, _, port = place.rpartition(":")
+        if f"Proxy-Authorization: Basic {PROXY_LOGIN}\r\n".encode() not in head:
+            self.request.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+            return
+        if host not in PROXY_NAMES:
+            self.request.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+            return
+        with socket.create_connection((PROXY_NAMES[host], int(port))) as outer:
+            # In one piece with what a server says first.
+            first = outer.recv(100) if int(port) == internet.BANNER else b""
+            self.request.sendall(b"HTTP/1.1 200 OK\r\nX-Proxy: 1\r\n\r\n" + first)
+            back = threading.Thread(target=_carry, args=(outer, self.request))
+            back.start()
+            _carry(self.request, outer)
+            back.join()
+
+
+def _carry(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+
+
 class Hello(socketserver.BaseRequestHandler):
     """Takes the first bytes and says nothing."""
 
@@ -99,7 +142,7 @@ def main() -> None:
     folder = sys.argv[1]
     internet.Pages = Pages  # type: ignore[misc]
     world.make_certificate = make_certificate
-    internet.PLAIN.update({REDIS: Redis, POSTGRES: Postgres, HELLO: Hello})
+    internet.PLAIN.update({REDIS: Redis, POSTGRES: Postgres, HELLO: Hello, PROXY: Proxy})
     world.on_a_machine(folder, HOSTS, resolver=True)
     _answer_questions(os.path.join(folder, "questions"))
     sys.stdout.write(f"{os.getpid()}\n")

@@ -106,8 +106,7 @@ def test_a_newer_node_s_fetch(jailed: Start, applications: Path) -> None:
 
 
 def test_git_over_https(jailed: Start, machine: Machine) -> None:
-    if not (machine.folder / "repository.git").exists():
-        make_repository(machine.folder)
+    make_repository(machine.folder)
     with jailed(NETWORK) as jail:
         url = "https://api.example.com/repository.git"
         assert jail.sh(f"cd /tmp && git clone -q {url} here && cat here/file") == "content"

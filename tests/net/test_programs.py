@@ -170,7 +170,9 @@ def test_git_over_https(jailed: Start, machine: Machine) -> None:
 
 
 def make_repository(folder: Path) -> None:
-    """A repository that any web server can give."""
+    """A repository that any web server can give, if it is not there already."""
+    if (folder / "repository.git").exists():
+        return
 
     def git(*words: str, cwd: Path = folder) -> None:
         who = ("-c", "user.name=t", "-c", "user.email=t@example.com")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
 from mcp_jail.core.policy import NetworkMode, Policy, Via
+from mcp_jail.core.upstream import read_upstream
 from mcp_jail.gate.allow import Allow, Check
 from mcp_jail.proxy.gating import WEAKER
 
@@ -29,8 +34,21 @@ def network_words(policy: Policy, allow: Allow) -> str:
             rules = {opening.rule: opening.check for opening in allow.openings.values()}
             lines = [f"{rule} ({_CHECKS[check]})" for rule, check in sorted(rules.items())]
             private = "" if allow.private else "; names of private addresses are refused"
+            if allow.upstream is not None:
+                private = (
+                    f"\nBY YOUR PROXY {allow.upstream.place}, which looks the names up: where they "
+                    "lead is not judged here"
+                )
             weaker = f"\nBY A PROXY, NO GATE, which is {WEAKER}" if by_proxy else ""
             return f"only what is named here{private}{weaker}\n" + "\n".join(lines or ["nothing"])
+
+
+def network_facts(policy: Policy) -> dict[str, Any]:
+    """The same for a program; of a proxy, nobody needs the password."""
+    facts: dict[str, Any] = msgspec.to_builtins(policy.network)
+    if policy.network.upstream_proxy is not None:
+        facts["upstream_proxy"] = f"http://{read_upstream(policy.network.upstream_proxy).place}"
+    return facts
 
 
 _CHECKS = {

@@ -15,7 +15,7 @@ import msgspec
 from mcp_jail.cli.ask_rows import ask_rows
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.lock_rows import lock_facts, lock_rows
-from mcp_jail.cli.network_words import network_words
+from mcp_jail.cli.network_words import network_facts, network_words
 from mcp_jail.cli.out import folded, heading, rows, side_by_side
 from mcp_jail.cli.rule_words import constraint_words, rule_words
 from mcp_jail.config.later import idle_defaults, not_yet
@@ -134,7 +134,7 @@ def as_json(prepared: Prepared) -> str:
         "policy_kind": prepared.judged.file.kind.value,
         "command": None if _is_stand_in(prepared) else list(plan.command),
         "cwd": plan.cwd,
-        "network": msgspec.to_builtins(prepared.policy.network),
+        "network": network_facts(prepared.policy),
         "env": sorted({*plan.env, *plan.secrets}),
         "secrets": plan.secrets,
         "audit": prepared.audit,

@@ -17,6 +17,7 @@ from mcp_jail.core.lock import ItemKind
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Constraint, HostEntry, Policy, ToolRule, strictest
 from mcp_jail.core.rulebook import KeyPath
+from mcp_jail.core.upstream import read_upstream
 from mcp_jail.errors import Place
 
 # Parts of a dotted argument name: each dot doubles the readings of `a.b.c`.
@@ -34,6 +35,7 @@ def check(policy: Policy, values: Values, problems: Problems) -> None:
     checker.secrets(policy)
     checker.hosts(("network", "allow"), map(_host_of, policy.network.allow))
     checker.ignored(policy.lock.ignore)
+    checker.upstream(policy)
     for name, rule in policy.tools.rules.items():
         if isinstance(rule, ToolRule):
             checker.rule(("tools", "rules", name), rule)
@@ -100,6 +102,11 @@ class _Checker:
                 self._add(path, f"{item!r} has no member here, so nothing of it is ignored")
             for index, member in enumerate(members):
                 self._one((*path, str(index)), member, _fault_of_member)
+
+    def upstream(self, policy: Policy) -> None:
+        if policy.network.upstream_proxy is not None:
+            path = ("network", "upstream_proxy")
+            self._one(path, policy.network.upstream_proxy, _fault_of_upstream)
 
     def rule(self, path: KeyPath, rule: ToolRule) -> None:
         if strictest(rule.decision, rule.otherwise) is not rule.otherwise:
@@ -182,6 +189,14 @@ def _fault_of_host(text: str) -> str | None:
         compile_hosts([text])
     except ValueError as error:
         return f"{text!r}: {error}"
+    return None
+
+
+def _fault_of_upstream(text: str) -> str | None:
+    try:
+        read_upstream(text)
+    except ValueError as error:
+        return str(error)
     return None
 
 

@@ -78,7 +78,6 @@ def _never(_value: Any) -> bool:
     return False
 
 
-_PROXY = "a way out by a proxy, where there is no gate"
 _LIMITS = "limits on memory, processes, files and time"
 
 LATER = (
@@ -86,7 +85,6 @@ LATER = (
     Later(("package",), "packages installed once and pinned", _never),
     Later(("sandbox",), "weaker jails, named", _is(Sandbox.AUTO)),
     Later(("network", "private"), "asking a person", _is(Verdict.DENY, Verdict.ALLOW)),
-    Later(("network", "upstream_proxy"), _PROXY, _is(None)),
     Later(("filesystem", "hide"), "hidden files in shared directories", _is(())),
     Later(("filesystem", "autorun"), "guarded files that run by themselves", _is(Autorun.ALLOW)),
     Later(("sockets",), "sockets of the desktop", _is(())),

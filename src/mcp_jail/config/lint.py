@@ -96,6 +96,9 @@ class _Linter:
             message = "a proxy in the gate's stead: what is tried past it is not seen"
             hint = "take it out unless mcp-jail doctor says that no gate can be built here"
             yield self._lint(("network", "via"), message, hint)
+        if network.upstream_proxy is not None and network.mode is not NetworkMode.ALLOWLIST:
+            message = f"no proxy is used while network.mode is {network.mode.value}"
+            yield self._lint(("network", "upstream_proxy"), message, "write mode: allowlist")
         if network.mode is NetworkMode.HOST:
             message = (
                 "the server has this machine's own network: every service that listens on it, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from mcp_jail.errors import Place, PolicyError, Problem
@@ -11,6 +12,10 @@ SHOWN_WIDTH = 76
 
 # Problems that are shown; a file that is wrong in more ways is another kind of file.
 PROBLEM_LIMIT = 50
+
+
+# The login in a URL is not repeated: a client may keep what stands on our error stream.
+_LOGIN = re.compile(r"(?<=://)[^\s/@]+(?=@)")
 
 
 class Problems:
@@ -45,7 +50,8 @@ def render(problem: Problem) -> str:
     """A problem as a person reads it; what the file holds cannot reach the terminal as control."""
     lines = [f"{problem.place}: {problem.message}"]
     if problem.source.strip():
-        shown, column = _window(problem.source, problem.place.column - 1)
+        source = _LOGIN.sub(lambda found: "*" * len(found[0]), problem.source)
+        shown, column = _window(source, problem.place.column - 1)
         number = str(problem.place.line)
         lines.append(f"  {number} | {shown}")
         lines.append(f"  {' ' * len(number)} | {' ' * column}^")

@@ -43,7 +43,10 @@ DESCRIPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("Network", "private"): "Whether a name may lead to a private address.",
     ("Network", "tls"): "Whether a connection must be TLS for the name it was opened to.",
     ("Network", "via"): "gate, or (weaker) proxy: by the proxy variables alone, the rest unseen.",
-    ("Network", "upstream_proxy"): "The proxy this machine needs to reach the internet.",
+    (
+        "Network",
+        "upstream_proxy",
+    ): "The proxy this machine needs: `http://user:password@host:port`.",
     ("HostEntry", "host"): "host or host:port; `*.example.com` for all names below.",
     ("HostEntry", "tls"): "As network.tls, for this host alone.",
     ("Filesystem", "read_only"): "Directories and files the server may read, at their own paths.",

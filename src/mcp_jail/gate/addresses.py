@@ -11,6 +11,8 @@ from enum import Enum
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
+from mcp_jail.gate.allow import LOCALHOST
+
 Address = IPv4Address | IPv6Address
 
 
@@ -38,6 +40,17 @@ def refused(text: str, *, private: bool, is_own: bool) -> str | None:
     if kind is Kind.PUBLIC and not is_own:
         return None
     return f"{text} is {what if kind is not Kind.PUBLIC else 'an address of this machine'}"
+
+
+def is_near(host: str) -> bool:
+    """Whether a host is an address that no proxy is asked for: of this machine or its network.
+
+    Only a rule that writes it down leads there.
+    """
+    try:
+        return classify(ip_address(host))[0] is not Kind.PUBLIC
+    except ValueError:
+        return host == LOCALHOST
 
 
 def classify(address: Address) -> tuple[Kind, str]:

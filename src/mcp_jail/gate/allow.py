@@ -23,6 +23,7 @@ from mcp_jail.core.hosts import (
     read_rule,
 )
 from mcp_jail.core.policy import HostEntry, Network, NetworkMode, Tls, Verdict
+from mcp_jail.core.upstream import Upstream, read_upstream
 
 DNS_PORT: Final = 53
 HTTP_PORT: Final = 80
@@ -52,12 +53,16 @@ class Opening(msgspec.Struct, frozen=True):
 
 
 class Allow(msgspec.Struct, frozen=True):
-    """All that a policy opens. `ports` are those to listen on, `private` is network.private."""
+    """All that a policy opens. `ports` are those to listen on, `private` is network.private.
+
+    `upstream` is the proxy by which the rest of the world is reached, where there is one.
+    """
 
     rules: HostRules
     openings: dict[HostRule, Opening]
     ports: tuple[int, ...]
     private: bool = False
+    upstream: Upstream | None = None
 
     def opening(self, host: str, port: int) -> Opening | None:
         """The rule that opens this name or literal address on this port, None where none does."""
@@ -110,6 +115,7 @@ def compile_network(network: Network) -> Allow:
         openings=openings,
         ports=tuple(sorted(ports)),
         private=network.private is Verdict.ALLOW,
+        upstream=None if network.upstream_proxy is None else read_upstream(network.upstream_proxy),
     )
 
 

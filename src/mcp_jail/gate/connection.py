@@ -14,7 +14,7 @@ import msgspec
 
 from mcp_jail.core.hosts import canonical_host, is_address
 from mcp_jail.core.policy import Verdict
-from mcp_jail.gate.addresses import refused
+from mcp_jail.gate.addresses import is_near, refused
 from mcp_jail.gate.allow import LOCALHOST, LOOPBACK, Allow, Check, Opening
 from mcp_jail.gate.arrived import Arrived, say
 from mcp_jail.gate.attempts import Attempt, What
@@ -28,6 +28,7 @@ from mcp_jail.gate.names import Names
 from mcp_jail.gate.netlink import Routes
 from mcp_jail.gate.resolvers import Resolved, Resolvers
 from mcp_jail.gate.stream import Pipes, Progress, Stream, close_socket
+from mcp_jail.gate.tunnel import Tunnel
 
 FIRST_BYTES_DEADLINE: Final = 10.0  # seconds for a whole hello or request head
 # Seconds without a byte after which a connection is over: as long as address translators must keep
@@ -72,7 +73,7 @@ class Connection:
         self._first = self._arrived.first
         self._needed = 1
         self._timer = around.loop.after(FIRST_BYTES_DEADLINE, self._no_first_bytes)
-        self._dial: Dial | None = None
+        self._dial: Dial | Tunnel | None = None
         self._stream: Stream | None = None
         self._opening = Opening("", Check.NONE)
         self._address = ""
@@ -197,7 +198,12 @@ class Connection:
         self._timer.cancel()
         # Watched for its end alone: what else it says is for the other side.
         self._around.loop.watch(self._inner.fileno(), 0, self._inner_is_gone)
-        if is_address(self._host):
+        upstream = self._around.allow.upstream
+        if upstream is not None and not is_near(self._host):
+            wanted = (self._host, self._port)
+            loop, resolvers = self._around.loop, self._around.resolvers
+            self._dial = Tunnel(loop, resolvers, upstream, wanted, self._dialled)
+        elif is_address(self._host):
             self._go_to((self._host,))
         else:
             self._around.resolvers.ask(self._host, self._resolved)

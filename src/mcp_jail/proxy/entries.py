@@ -10,6 +10,7 @@ from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.redact import Redactor, known_values
 from mcp_jail.core.spec import Mount, Plan
 from mcp_jail.core.tally import Tally
+from mcp_jail.core.upstream import read_upstream
 from mcp_jail.proxy.ending import Ending
 from mcp_jail.proxy.prepare import Prepared
 from mcp_jail.sandbox.outside import FILTER_MODE, ServerStatus
@@ -48,7 +49,8 @@ def _ignored(prepared: Prepared) -> dict[str, Any]:
 
 def redactor_of(prepared: Prepared, key: bytes) -> Redactor:
     """What takes the secrets of a run out of its entries; `key` is the state directory's."""
-    known = known_values(prepared.spec.env, ())
+    proxy = prepared.policy.network.upstream_proxy
+    known = known_values(prepared.spec.env, () if proxy is None else read_upstream(proxy).secrets)
     mode, secrets = prepared.policy.audit.arguments, prepared.secrets.texts()
     return Redactor(mode=mode, known=known, secrets=secrets, key=key)
 

@@ -90,8 +90,11 @@ def network_detail(prepared: Prepared, ready: Ready | None) -> dict[str, Any]:
         how["via"] = network.via.value
     if ready is None:
         return how
-    rules = sorted(opening.rule for opening in network_of(prepared.judged).openings.values())
+    allow = network_of(prepared.judged)
+    rules = sorted(opening.rule for opening in allow.openings.values())
     held = {"landlock": ready.closed_in.landlock, "seccomp": ready.closed_in.seccomp}
+    if allow.upstream is not None:
+        how["upstream_proxy"] = allow.upstream.place
     return how | {"allow": rules, "relay": held}
 
 
