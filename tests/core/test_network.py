@@ -56,12 +56,47 @@ def test_every_call_under_way_is_told_and_none_that_comes_after(era: str) -> Non
 
 
 @both_eras
-def test_a_refusal_with_no_call_under_way_is_told_to_none(era: str) -> None:
+def test_a_refusal_before_any_call_is_told_to_none(era: str) -> None:
     play = Play(era)
     assert play.handle(refusal()) == [Record(Entry(kind=Kind.NET, method="connect"))]
     play.calls("t", "later")
     play.answers(SAID)
     assert texts(play) == ["fetch failed"]
+
+
+@both_eras
+def test_a_refusal_that_comes_after_a_call_s_result_is_told_to_the_next(era: str) -> None:
+    play = Play(era)
+    play.calls("t", "first")
+    play.answers(SAID)
+    for number in range(100):
+        for _ in range(2):
+            play.handle(refusal(f"udp to 'n{number}:9' was not sent"))
+    play.says("prompts/get", "p", name="p")
+    play.answers({"messages": []})
+    assert play.reply["result"]["messages"] == []
+    play.calls("t", "second")
+    play.handle(refusal())
+    play.answers(SAID)
+    (said,) = texts(play)[1:]
+    ours, late = said.split(", and after the last call: ")
+    assert ours == "mcp-jail: refused by the user's policy: a connection to 'x:443' was not made"
+    assert late.split("; ") == [f"udp to 'n{n}:9' was not sent" for n in range(TOLD_LIMIT)]
+    play.calls("t", "third")
+    play.answers(SAID)
+    assert texts(play) == ["fetch failed"]
+
+
+@both_eras
+def test_an_error_of_the_next_call_says_it_too(era: str) -> None:
+    play = Play(era)
+    play.calls("t", "first")
+    play.answers(SAID)
+    play.handle(refusal())
+    play.calls("t", "second")
+    play.fails(message="fetch failed")
+    told = "refused by the user's policy after the last call: a connection to 'x:443' was not made"
+    assert play.reply["error"]["message"] == f"fetch failed (mcp-jail: {told})"
 
 
 @both_eras

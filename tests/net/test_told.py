@@ -7,8 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from driver import PYTHON, SERVERS
 from mcp_jail.core.network import TOLD_LIMIT
-from net.conftest import Start
+from net.conftest import Jailed, Machine, Start
 
 NETWORK: Final = "{mode: allowlist, allow: [api.example.com]}"
 REFUSED: Final = "mcp-jail: refused by the user's policy: "
@@ -44,6 +45,42 @@ def test_the_line_that_is_offered_is_the_one_that_helps(jailed: Start) -> None:
     offered = jail.client.stderr.decode().partition("to allow it: network: ")[2].split("\n")[0]
     with jailed(offered) as jail:
         assert '"other.example.com"' in jail.sh(line.replace("http:", "https:").replace(":80", ""))
+
+
+DATAGRAM: Final = """
+import socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+    sock.sendto(b"x", ("93.184.216.34", 9))
+"""
+
+
+def test_what_is_tried_after_a_call_is_told_to_the_next(jailed: Start, machine: Machine) -> None:
+    go = machine.folder / "go"
+    waits = f"while ! test -e {go}; do sleep 0.01; done; $PYTHON -c '{DATAGRAM}'"
+    with jailed("{mode: none}") as jail:
+        assert jail.result(f"{{ {waits}; }} >/dev/null 2>&1 &")[1:] == []
+        go.touch()
+        jail.client.wait_for_stderr("denied network udp '93.184.216.34:9'")
+        told = "mcp-jail: refused by the user's policy after the last call: "
+        assert jail.result("true")[1:] == [f"{told}udp to '93.184.216.34:9' was not sent"]
+        assert jail.result("true")[1:] == []
+
+
+def test_what_is_tried_last_of_all_is_told_and_written_down(jailed: Start) -> None:
+    many = DATAGRAM.replace("    sock", "    for _ in range(50): sock")
+    line = f"{PYTHON} -I -S {SERVERS / 'shell.py'}; exec {PYTHON} -I -S -c '{many}'"
+    with jailed("{mode: none}", command=("/bin/sh", "-c", line), shows=(SERVERS,)) as jail:
+        tried = jail.tried()
+    assert {entry["name"] for entry in tried} == {"93.184.216.34:9"}
+    assert sum(entry.get("detail", {}).get("times", 1) for entry in tried) == 50
+    # Repetitions are told together, here at the end.
+    told = re.findall(r"denied network udp '93.184.216.34:9'( \(\d+ times\))?", errors_of(jail))
+    assert [bool(times) for times in told] == [False, True]
+
+
+def errors_of(jail: Jailed) -> str:
+    """What the person was told."""
+    return jail.client.stderr.decode()
 
 
 NAMES: Final = """

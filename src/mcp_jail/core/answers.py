@@ -73,7 +73,7 @@ class Answers:
         if error["code"] == mcp.URL_ELICITATION_REQUIRED:
             asked, error = self._pages_to_open(waiting, error)
         error = self._results.error(waiting, error)
-        if refused := self._state.refused.take(waiting.id):
+        if refused := self._state.refused.take(waiting):
             error = network.error_with_words(error, refused)
         line = wire.render(Failure(waiting.client_id, error))
         if self.passing.is_too_large(waiting, line):

@@ -124,7 +124,7 @@ class Results:
     def bulk(self, waiting: Waiting, raw: Raw, members: dict[str, Raw]) -> Reply | BadLine:
         """What a tool gave, a resource holds or a prompt says: whole answers only."""
         is_error = mcp.is_error_result(members)
-        refused = self._state.refused.take(waiting.id)
+        refused = self._state.refused.take(waiting)
         if refused or self._may_need_change(waiting.treatment, raw, members):
             result = wire.whole(raw)
             if isinstance(result, BadLine):

@@ -110,6 +110,9 @@ def guard(
         if gate is not None:
             gate.close()
     left = [] if reports is None else reports.rest()
+    for event in left:
+        if event.told:
+            errors.tell(event.told)
     entry = end_entry(prepared.plan, session.tally, ending, confined=server.confined)
     return _ended([*(event.entry for event in left), entry], recorder, errors, ending)
 

@@ -18,6 +18,7 @@ from msgspec import Raw
 from mcp_jail.core.audit import Entry
 from mcp_jail.core.blotted import Hide, blotted
 from mcp_jail.core.catalogue import Catalogue
+from mcp_jail.core.events import NetTried
 from mcp_jail.core.lock import ItemKind, Lock
 from mcp_jail.core.policy import LockPolicy
 from mcp_jail.core.review import both
@@ -119,6 +120,7 @@ def _look(prepared: Prepared, peer: Peer, watch: Watch | None, audit: Write | No
     write = _nowhere if audit is None else _hiding(audit, hide)
     session, catalogue = _session(prepared)
     run: _Run | None = None
+    left: list[NetTried] = []
     ending = Ending(Cause.SIGNAL, "killed")
     try:
         with _built(prepared) as built:
@@ -137,7 +139,7 @@ def _look(prepared: Prepared, peer: Peer, watch: Watch | None, audit: Write | No
         raise
     finally:
         if run is not None:
-            left = [] if run.reports is None else run.reports.rest()
+            left += [] if run.reports is None else run.reports.rest()
             confined = run.server.confined
             entry = end_entry(prepared.plan, session.tally, ending, confined=confined)
             write([*(event.entry for event in left), entry])
@@ -149,7 +151,7 @@ def _look(prepared: Prepared, peer: Peer, watch: Watch | None, audit: Write | No
         broken=_of(kinds, Listed.BROKEN),
         absent=_of(kinds, Listed.ABSENT),
         notes=tuple(map(hide, talk.notes)),
-        tried=talk.tried,
+        tried=(*talk.tried, *(event.entry for event in left)),
         said=tuple(map(hide, talk.said)),
         ended=ended,
     )
