@@ -98,7 +98,7 @@ class Tally:
         repeated = self._known.get(kind)
         if repeated is None:
             self._known[kind] = _Repeated()
-            return attempt if kind.host != OTHERS else kind_with(kind, attempt)
+            return attempt if kind.host != OTHERS else _with_numbers(kind, attempt)
         if self._may_tell_again(attempt, now):
             return msgspec.structs.replace(attempt, again=True)
         if not repeated.times:
@@ -117,7 +117,8 @@ class Tally:
     def rest(self) -> list[Attempt]:
         """All repetitions that were not told yet."""
         self._due = 0.0
-        told = [repeated.as_one(kind) for kind, repeated in self._known.items() if repeated.times]
+        known = self._known.items()
+        told = [_with_numbers(kind, repeated) for kind, repeated in known if repeated.times]
         for repeated in self._known.values():
             repeated.clear()
         return told
@@ -149,16 +150,11 @@ class _Repeated:
         self.received += attempt.received
         self.ms = max(self.ms, attempt.ms)
 
-    def as_one(self, kind: Attempt) -> Attempt:
-        return msgspec.structs.replace(
-            kind, times=self.times, sent=self.sent, received=self.received, ms=self.ms
-        )
 
-
-def kind_with(kind: Attempt, attempt: Attempt) -> Attempt:
-    """A kind with the numbers of one attempt."""
+def _with_numbers(kind: Attempt, of: Attempt | _Repeated) -> Attempt:
+    """A kind with the numbers of one attempt, or of several."""
     return msgspec.structs.replace(
-        kind, times=attempt.times, sent=attempt.sent, received=attempt.received, ms=attempt.ms
+        kind, times=of.times, sent=of.sent, received=of.received, ms=of.ms
     )
 
 

@@ -22,10 +22,10 @@ READABLE: Final = (
     *("/nix/store", "/gnu/store"),
 )
 
-# Numbers of the generic table, the same on every architecture.
 # The same, where a link leads elsewhere (WSL2 has its resolv.conf under /mnt).
 READABLE_FILES: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
 
+# Numbers of the generic table, the same on every architecture.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _GET_VERSION: Final = 1
 _PATH_BENEATH: Final = 1

@@ -13,6 +13,7 @@ from mcp_jail.core.hosts import canonical_host
 from mcp_jail.core.policy import Verdict
 from mcp_jail.gate.allow import Allow
 from mcp_jail.gate.attempts import Attempt, What
+from mcp_jail.gate.budget import PerSecond
 from mcp_jail.gate.dns import (
     FRAME_LIMIT,
     QUESTION_LIMIT,
@@ -55,8 +56,7 @@ class NameServer:
         self._allow = allow
         self._names = names
         self._note = note
-        self._left = PER_SECOND
-        self._second = 0
+        self._budget = PerSecond(loop, PER_SECOND)
         self._streams = 0
         self._last = ("", "")  # what was told last
 
@@ -102,7 +102,7 @@ class NameServer:
 
     def _datagrams(self, sock: socket.socket) -> None:
         for _ in range(PER_TURN):
-            if not self._may_go_on():
+            if not self._budget.take():
                 self._pause(sock)
                 return
             try:
@@ -113,16 +113,9 @@ class NameServer:
             if response is not None:
                 _send_from_there(sock, response, ancillary, sender)
 
-    def _may_go_on(self) -> bool:
-        second = int(self._loop.now)
-        if second != self._second:
-            self._second, self._left = second, PER_SECOND
-        self._left -= 1
-        return self._left >= 0
-
     def _pause(self, sock: socket.socket) -> None:
         self._loop.forget(sock.fileno())
-        self._loop.after(self._second + 1 - self._loop.now, lambda: self.serve_datagrams(sock))
+        self._loop.after(self._budget.wait, lambda: self.serve_datagrams(sock))
         why = f"more than {PER_SECOND} questions in a second"
         self._note(Attempt(what=What.LOST, verdict=Verdict.DENY, why=why))
 

@@ -20,6 +20,7 @@ from mcp_jail.gate.allow import Allow
 from mcp_jail.gate.arrived import Arrived
 from mcp_jail.gate.asking import Asking
 from mcp_jail.gate.attempts import Attempt, What
+from mcp_jail.gate.budget import PerSecond
 from mcp_jail.gate.connection import Connection, Surroundings
 from mcp_jail.gate.eyes import SNAP, Seen, read_packet
 from mcp_jail.gate.loop import READ, Loop
@@ -178,8 +179,7 @@ class _Eyes:
         self._around = around
         self._sock = sock
         self._heard = heard  # ports with a listener, which tells of its connections itself
-        self._second = 0
-        self._left = PACKETS_PER_SECOND
+        self._budget = PerSecond(around.loop, PACKETS_PER_SECOND)
         self._open()
 
     def close(self) -> None:
@@ -196,7 +196,7 @@ class _Eyes:
 
     def _look(self, _events: int) -> None:
         for _ in range(PACKETS_PER_TURN):
-            if not self._may_go_on():
+            if not self._budget.take():
                 self._blink()
                 return
             try:
@@ -216,18 +216,11 @@ class _Eyes:
     def _is_heard(self, seen: Seen) -> bool:
         return seen.what is What.CONNECT and seen.port in self._heard
 
-    def _may_go_on(self) -> bool:
-        second = int(self._around.loop.now)
-        if second != self._second:
-            self._second, self._left = second, PACKETS_PER_SECOND
-        self._left -= 1
-        return self._left >= 0
-
     def _blink(self) -> None:
         """Look no more in this second; what the kernel then drops is counted."""
         loop = self._around.loop
         loop.forget(self._sock.fileno())
-        loop.after(self._second + 1 - loop.now, self._count_missed)
+        loop.after(self._budget.wait, self._count_missed)
 
     def _count_missed(self) -> None:
         self._note_missed(0)
