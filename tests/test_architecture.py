@@ -102,7 +102,6 @@ TESTED_THROUGH: Final = {
     "core/state.py": "core/test_session.py",
     "core/tally.py": "core/test_session.py",
     "gate/arrived.py": "net/test_by_proxy.py",
-    "gate/asking.py": "net/test_by_proxy.py",
     "gate/http_head.py": "gate/test_http_host.py",
     "proxy/arrivals.py": "proxy/test_loop.py",
     "proxy/ending.py": "proxy/test_loop.py",
