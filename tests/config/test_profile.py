@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -11,6 +13,8 @@ from mcp_jail.config.starter_policy import ServerEntry, starter_policy
 from mcp_jail.config.starter_wants import Offer, Standing
 from mcp_jail.core.globs import is_glob
 from mcp_jail.core.hosts import compile_hosts
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "profiles.md"
 
 each = pytest.mark.parametrize("profile", profiles(), ids=lambda profile: profile.name)
 
@@ -28,7 +32,7 @@ def test_it_is_recognised_by_something(profile: Profile) -> None:
 
 @each
 def test_its_tools_are_names_and_each_is_said_once(profile: Profile) -> None:
-    tools = (*profile.tools.reading, *profile.tools.changing)
+    tools = (*profile.tools.reading, *profile.tools.acting)
     assert tools
     assert len(set(tools)) == len(tools)
     assert not any(map(is_glob, tools))
@@ -51,3 +55,9 @@ def test_its_first_policy_can_be_read_wherever_nothing_is(profile: Profile) -> N
     entry = ServerEntry(profile.name, (profile.marks.programs[0],))
     text = starter_policy(entry, home="/home/me", offers=lambda *_: Offer(Standing.NOTHING))
     assert f"# {profile.name}: " in text
+
+
+@each
+def test_its_page_names_it(profile: Profile) -> None:
+    package = f"npm `{profile.marks.npm}`" if profile.marks.npm else f"PyPI `{profile.marks.pypi}`"
+    assert f"| `{profile.name}` | {package} | " in PAGE.read_text()

@@ -56,10 +56,10 @@ class Variables(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolNames(msgspec.Struct, frozen=True, kw_only=True):
-    """The server's tools: those that only read, and those that change something."""
+    """The server's tools: those that only read, and those that change or send something."""
 
     reading: tuple[str, ...] = ()
-    changing: tuple[str, ...] = ()
+    acting: tuple[str, ...] = ()
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):

@@ -71,9 +71,7 @@ def _rules(profile: Profile | None, seen: Mapping[str, ToolLine] | None) -> dict
     known: dict[str, ToolLine] = {}
     if profile is not None:
         known = {name: ToolLine(Verdict.ALLOW, "reads") for name in profile.tools.reading}
-        known |= {
-            name: ToolLine(Verdict.ASK, "changes something") for name in profile.tools.changing
-        }
+        known |= {name: ToolLine(Verdict.ASK, "acts") for name in profile.tools.acting}
     if seen is None:
         return known
     return {name: _closed(known.get(name), line) for name, line in seen.items()}

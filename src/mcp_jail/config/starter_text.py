@@ -148,9 +148,12 @@ def _tools(rules: Mapping[str, ToolLine]) -> Iterator[str]:
     plain = {tool: line for tool, line in rules.items() if not is_glob(tool)}
     if plain:
         yield "  rules:"
-        for tool, line in plain.items():
-            note = line.note if line.note.isprintable() else ""
-            yield _beside(f"    {quoted(tool)}: {line.verdict.value}", note)
+        written = {
+            f"    {quoted(tool)}: {line.verdict.value}": line for tool, line in plain.items()
+        }
+        column = max(BESIDE, *map(len, written))
+        for text, line in written.items():
+            yield _beside(text, line.note if line.note.isprintable() else "", column)
     odd = len(rules) - len(plain)
     if odd:
         yield f"# {odd} more with * or ? in their names, which a rule reads as any name"
@@ -161,8 +164,8 @@ def _item(value: str, why: str) -> Iterator[str]:
     yield _beside(f"    - {value if _PLAIN.fullmatch(value) else quoted(value)}", why)
 
 
-def _beside(line: str, note: str) -> str:
-    return f"{line:<{BESIDE}}  # {note}" if note else line
+def _beside(line: str, note: str, column: int = BESIDE) -> str:
+    return f"{line:<{column}}  # {note}" if note else line
 
 
 def _comment(sentence: str, indent: str = "") -> Iterator[str]:
