@@ -178,3 +178,11 @@ def test_no_word_of_an_entry_becomes_another_rule(
     assert policy.server is None or policy.server.command == ("server", *words)
     given = {os.path.normpath(p.replace("~", "/home/me", 1)) for p in policy.filesystem.read_only}
     assert all("b" not in path for path in given)
+
+
+def test_a_whole_line_as_the_command_is_read_as_a_start_reads_it(home: Home) -> None:
+    policy = policy_of(home, f"npx -y @modelcontextprotocol/server-filesystem {home.projects}")
+    assert policy.server is not None
+    assert policy.server.command[:2] == ("npx", "-y")
+    assert policy.filesystem.read_only == ("~/projects",)
+    assert policy.tools.rules["read_file"] is Verdict.ALLOW

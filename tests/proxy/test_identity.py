@@ -10,7 +10,7 @@ import pytest
 
 from driver import Home
 from mcp_jail.proxy import identity
-from mcp_jail.proxy.identity import launch_identity
+from mcp_jail.proxy.identity import changes, launch_identity
 from mcp_jail.proxy.prepare import prepare
 
 
@@ -72,3 +72,29 @@ def test_what_is_too_large_for_a_script_is_not_read(
 def test_a_word_that_is_no_file_is_no_script(home: Home) -> None:
     found = launched(home, "/usr/bin/env", "gone.py", str(home.projects))
     assert found["scripts"] == {}
+
+
+def test_where_path_leads_for_an_interpreter_is_pinned(home: Home) -> None:
+    path = script(home, "server", "#!/usr/bin/env python3\n")
+    assert launched(home, path)["interpreters"] == ["/usr/bin/python3"]
+    assert launched(home, script(home, "other", "#!/usr/bin/python3\n"))["interpreters"] == []
+
+
+def test_changes_are_told_line_by_line_without_secrets() -> None:
+    token = "ghp_0123456789abcdefghij0123456789abcdef"
+    before = {"argv": ["s", "a b"], "env": ["A", "B"], "scripts": {"s.py": "1"}}
+    after = {
+        "argv": ["s", token, "--token", "hidden1", "--api-key=hidden2"],
+        "env": ["B", "C"],
+        "scripts": {"s.py": "2"},
+        "interpreters": ["/x/python3"],
+    }
+    assert changes(before, after) == (
+        "- s 'a b'",
+        "+ s [secret] --token [secret] --api-key=[secret]",
+        "- variable A",
+        "+ variable C",
+        "+ interpreter /x/python3",
+        "! s.py has other content than the script you approved",
+    )
+    assert changes(after, after) == ()

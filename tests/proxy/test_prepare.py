@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from driver import Home
-from mcp_jail.errors import ExitCode, PolicyError, UsageError
+from mcp_jail.errors import ExitCode, PolicyError
 from mcp_jail.proxy.prepare import Prepared, prepare
 
 
@@ -92,8 +92,19 @@ def test_a_tilde_is_expanded_in_every_word_of_a_command(home: Home) -> None:
         assert prepared(home, text, *given).plan.command == here
 
 
-def test_a_whole_line_in_one_word_is_told_apart(home: Home) -> None:
-    with pytest.raises(UsageError) as caught:
-        prepared(home, "", "mcp-server-filesystem /home/me")
-    assert "write program and arguments apart" in caught.value.hint
-    assert '"mcp-server-filesystem", "/home/me"' in caught.value.hint
+def test_a_whole_line_in_one_word_is_taken_apart_with_or_without_a_policys_command(
+    home: Home,
+) -> None:
+    line = "/usr/bin/env -i 'a b' ~/x"
+    words = ("/usr/bin/env", "-i", "a b", f"{home.path}/x")
+    assert prepared(home, "", line).plan.command == words
+    assert prepared(home, "", line, "more").plan.command == (*words, "more")
+    named = "server: {command: [/usr/bin/env, -i, a b, ~/x]}\n"
+    assert prepared(home, named, line).plan.command == words
+
+
+def test_a_program_with_blanks_in_its_name_is_a_program(home: Home) -> None:
+    program = home.projects / "my server"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert prepared(home, "", str(program)).plan.command == (str(program),)

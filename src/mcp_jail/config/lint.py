@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec import UNSET
 
+from mcp_jail.config.carried_code import carried_code
 from mcp_jail.config.launchers import look_up_at_start
 from mcp_jail.core.globs import glob_matches, globs_overlap, is_glob, literal_count
 from mcp_jail.core.loaders import is_loader_variable
@@ -52,6 +53,7 @@ def lint(policy: Policy, places: Mapping[KeyPath, Place], spec: JailSpec) -> tup
         *linter.environment(),
         *linter.network(),
         *linter.launcher(),
+        *linter.code(),
         *linter.names(("tools", "rules"), policy.tools.rules),
         *linter.names(("resources", "rules"), policy.resources.rules),
         *linter.names(("prompts", "rules"), policy.prompts.rules),
@@ -113,6 +115,11 @@ class _Linter:
         if self._policy.network.mode is not NetworkMode.NONE:
             return
         found = look_up_at_start(self._spec.command)
+        if found is not None:
+            yield self._lint(("server", "command"), found.message, found.hint)
+
+    def code(self) -> Iterator[Lint]:
+        found = carried_code(self._spec.command)
         if found is not None:
             yield self._lint(("server", "command"), found.message, found.hint)
 

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import pairwise
 from typing import Final
 
 import msgspec
 
+from mcp_jail.config.command_line import in_words
 from mcp_jail.config.loading import load
 from mcp_jail.config.profile import Profile
 from mcp_jail.config.recognised import profile_of
 from mcp_jail.config.starter_text import ToolLine, write
-from mcp_jail.config.starter_wants import Offers, wants
+from mcp_jail.config.starter_wants import Offers, Standing, wants
 from mcp_jail.core.globs import is_glob
 from mcp_jail.core.policy import Policy, Server, Tools, Verdict
+from mcp_jail.core.spec import Access
 from mcp_jail.core.telling import is_telling_flag, shape_spans
-from mcp_jail.errors import JailError, PolicyError
+from mcp_jail.errors import JailError, PolicyError, UsageError
 
 __all__ = ["ServerEntry", "ToolLine", "starter_policy"]
 
@@ -48,10 +51,11 @@ def starter_policy(
     `offers` says what stands at a path and whether a jail gives it (`sandbox.offers`). `tools` are
     those a look at the server found, which are then each named.
     """
-    profile = profile_of(entry.command)
-    wanted = wants(entry.command, entry.env, entry.cwd, profile, home=home, offers=offers)
+    words = _in_words(entry.command, offers)
+    profile = profile_of(words)
+    wanted = wants(words, entry.env, entry.cwd, profile, home=home, offers=offers)
     rules = _rules(profile, tools)
-    command = None if _is_unwritable(entry.command) else entry.command
+    command = None if _is_unwritable(words) else words
     text = write(entry.name, command, profile, wanted, entry.env, rules)
     verdicts = {tool: line.verdict for tool, line in rules.items() if not is_glob(tool)}
     meant = Policy(
@@ -64,6 +68,17 @@ def starter_policy(
     )
     _check(text, meant)
     return text
+
+
+def _in_words(command: tuple[str, ...], offers: Offers) -> tuple[str, ...]:
+    """The command word by word, as it is where it cannot be taken apart: a start tells that."""
+
+    def is_program(path: str) -> bool:
+        return offers(path, Access.READ_ONLY).standing is Standing.FILE
+
+    with suppress(UsageError):
+        return in_words(command, is_program)
+    return command
 
 
 def _rules(profile: Profile | None, seen: Mapping[str, ToolLine] | None) -> dict[str, ToolLine]:

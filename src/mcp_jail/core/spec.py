@@ -94,6 +94,7 @@ class Plan(Value, frozen=True):
     seccomp: bytes
     gaps: tuple[Gap, ...]
     secrets: dict[str, str] = {}  # variables of whom `launch` is given the values: where from
+    interpreters: tuple[str, ...] = ()  # those that PATH chose for what the command names
     listening: tuple[str, ...] = ()  # socket files in shares; what listens there can be spoken to
     host_network: bool = False
     door: int | None = None

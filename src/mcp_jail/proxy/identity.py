@@ -1,20 +1,21 @@
 """The launch identity: what a policy starts, as far as a person can approve it.
 
-The command word by word, the names of the environment a policy gives, and the digests of the
-scripts that the command names. Not the interpreters: the system updates those, and an update of
-Node.js is no change of the server.
+The command word by word, the names of the environment a policy gives, the digests of the scripts
+that the command names, and where the interpreters lie that PATH chose for them. Not what these
+hold: the system updates them, and an update of Node.js is no change of the server.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.sha256 import sha256
 from mcp_jail.core.spec import Plan
+from mcp_jail.core.telling import is_telling_flag, shape_spans
 
 # The item's name in a lock.
 COMMAND: Final = "command"
@@ -31,7 +32,42 @@ def launch_identity(plan: Plan, policy: Policy) -> dict[str, Any]:
         "argv": list(plan.command),
         "env": sorted({*policy.env.pass_, *policy.env.set, *policy.env.secret}),
         "scripts": dict(_digests(plan)),
+        "interpreters": list(plan.interpreters),
     }
+
+
+def changes(approved: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a launch has that the approved one had not, in lines; secrets are taken out."""
+    lines: list[str] = []
+    if approved.get("argv") != now.get("argv"):
+        lines += [f"- {_shown(approved.get('argv', ()))}", f"+ {_shown(now.get('argv', ()))}"]
+    for key, what in (("env", "variable"), ("interpreters", "interpreter")):
+        before, after = approved.get(key, ()), now.get(key, ())
+        lines += [f"- {what} {name}" for name in before if name not in after]
+        lines += [f"+ {what} {name}" for name in after if name not in before]
+    before, after = approved.get("scripts", {}), now.get("scripts", {})
+    for name in dict.fromkeys((*before, *after)):
+        if before.get(name) != after.get(name):
+            lines.append(f"! {name} has other content than the script you approved")
+    return tuple(lines)
+
+
+def _shown(words: Sequence[str]) -> str:
+    """A command on one line, without what looks like a secret."""
+    shown: list[str] = []
+    for word in words:
+        is_value = bool(shown) and is_telling_flag(words[len(shown) - 1])
+        option, given, _ = word.partition("=")
+        if given and is_telling_flag(option):
+            shown.append(f"{option}={_SECRET}")
+        elif (is_value and not word.startswith("-")) or shape_spans(word):
+            shown.append(_SECRET)
+        else:
+            shown.append(word if word.split() == [word] else repr(word))
+    return " ".join(shown)
+
+
+_SECRET: Final = "[secret]"  # noqa: S105  # what stands in its place
 
 
 def _digests(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -9,18 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
 from mcp_jail.core.listed import Item, Page, Standing
-from mcp_jail.core.lock import NO_ERA, ItemKind, Lock, Pin, pin, without_approvals
+from mcp_jail.core.lock import NO_ERA, ItemKind, Lock, Pin, key_of, pin, without_approvals
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import LockFirst
 from mcp_jail.errors import JailError, LaunchMismatchError
-from mcp_jail.proxy.identity import COMMAND, launch_identity
+from mcp_jail.proxy.identity import COMMAND, changes, launch_identity
 from mcp_jail.proxy.prepare import Judged, Prepared
 from mcp_jail.store.locks import LockFiles, Version, lock_files, read_proposal
 
@@ -72,7 +72,8 @@ def new_catalogue(prepared: Prepared, locked: Locked) -> Catalogue:
     )
     if not policy.enabled:
         return catalogue
-    launch = Item(COMMAND, launch_identity(prepared.plan, prepared.policy))
+    identity = launch_identity(prepared.plan, prepared.policy)
+    launch = Item(COMMAND, identity)
     page = Page(ItemKind.LAUNCH, NO_ERA, (launch,), is_first=True, is_last=True)
     catalogue.compare(page)
     if locked.lock is None:
@@ -87,8 +88,15 @@ def new_catalogue(prepared: Prepared, locked: Locked) -> Catalogue:
         raise LaunchMismatchError(
             "another server is started than the one you approved",
             hint=f"look at it with: mcp-jail diff {called(prepared.judged)}",
+            said=_changes(locked.lock, identity),
         )
     return catalogue
+
+
+def _changes(lock: Lock, now: dict[str, Any]) -> tuple[str, ...]:
+    """How the launch differs from the approved one; nothing where none is known."""
+    approved = lock.items.get(key_of(ItemKind.LAUNCH, COMMAND), ())
+    return changes(approved[-1].value, now) if approved else ()
 
 
 def launch_pin(prepared: Prepared) -> Pin:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from mcp_jail.config import load
+from mcp_jail.config.command_line import in_words
 from mcp_jail.config.jailspec import jail_spec
 from mcp_jail.config.lint import Lint, lint
 from mcp_jail.config.problems import Problems, refusal
@@ -248,7 +249,8 @@ def _command(
 ) -> tuple[str, ...]:
     """The server's command; given by the client and named by the policy, they must be the same."""
     named = () if policy.server is None else policy.server.command
-    if given and named and _spelled_out(given, home) != _spelled_out(named, home):
+    given, named = _in_words(given, home), _in_words(named, home)
+    if given and named and given != named:
         raise LaunchMismatchError(
             f"the client starts {_line(given)}, the policy '{policy.name}' is for {_line(named)}",
             hint="if you changed it yourself, change server.command in the policy to match",
@@ -260,28 +262,14 @@ def _command(
             f"nothing to start: policy '{policy.name}' names no server.command",
             hint=f"mcp-jail run {policy.name} -- COMMAND...",
         )
-    return _in_words(_spelled_out(given or named, home))
+    return given or named
 
 
-def _in_words(command: tuple[str, ...]) -> tuple[str, ...]:
-    """The command; UsageError for one that is a whole line in one word."""
-    program = command[0]
-    if len(program.split()) > 1 and not os.path.exists(program):
-        raise UsageError(
-            f"'{program}' is one word to us, and no such program is there",
-            hint="write program and arguments apart, e.g. " + _listed(program.split()),
-        )
-    return command
-
-
-def _listed(words: list[str]) -> str:
-    return ", ".join(f'"{word}"' for word in words)
-
-
-def _spelled_out(command: tuple[str, ...], home: str) -> tuple[str, ...]:
-    """A command with `~` of its words expanded, which no shell does for a client."""
+def _in_words(command: tuple[str, ...], home: str) -> tuple[str, ...]:
+    """A command word by word, with `~` of its words expanded, which no shell does for a client."""
     return tuple(
-        home + word[1:] if word == "~" or word.startswith("~/") else word for word in command
+        home + word[1:] if word == "~" or word.startswith("~/") else word
+        for word in in_words(command, os.path.exists)
     )
 
 

@@ -15,6 +15,7 @@ from mcp_jail.sandbox.look import look
 from mcp_jail.sandbox.plan import inside_home, plan
 from mcp_jail.sandbox.probe import Host, probe
 from mcp_jail.sandbox.protected import Guarded, Ours
+from mcp_jail.sandbox.search_path import search_path, this_account
 from mcp_jail.sandbox.toolchain import discover
 
 # Bytes of resolv.conf that are read; resolv.conf(5) has three servers and six domains.
@@ -46,7 +47,12 @@ def build(
     )
     tools = discover(
         spec.command,
-        path=spec.env.get("PATH") or environ.get("PATH") or os.defpath,
+        path=search_path(
+            spec.command[0],
+            spec.env.get("PATH") or environ.get("PATH") or os.defpath,
+            host.home,
+            this_account(),
+        ),
         cwd=spec.cwd or os.getcwd(),
         home=host.home,
         account_home=host.account_home,

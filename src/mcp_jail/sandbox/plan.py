@@ -66,6 +66,7 @@ def plan(spec: JailSpec, host: Host, toolchain: Toolchain, guarded: Guarded, loo
         seccomp=filter_for(host.arch) if host.arch in ARCHES else b"",
         gaps=host.gaps,
         secrets=spec.secrets,
+        interpreters=toolchain.from_path,
         listening=looks.listening,
         host_network=spec.host_network,
         door=spec.door,

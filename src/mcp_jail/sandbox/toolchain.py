@@ -59,6 +59,7 @@ class Toolchain(Value, frozen=True):
     found: tuple[Found, ...]
     path: tuple[str, ...]
     unnamed: tuple[Unnamed, ...] = ()
+    from_path: tuple[str, ...] = ()  # interpreters that PATH chose, as `#!/usr/bin/env node`
 
     @property
     def shares(self) -> tuple[Share, ...]:
@@ -93,6 +94,7 @@ def discover(
         found=tuple(search.found.values()),
         path=tuple(dict.fromkeys(search.directories)),
         unnamed=tuple(Unnamed(path=p, by=by) for p, by in search.unnamed.items()),
+        from_path=tuple(search.from_path),
     )
 
 
@@ -138,6 +140,7 @@ class _Search:
         self.unnamed: dict[str, str] = {}
         self.directories: list[str] = []
         self.seen: dict[str, None] = {}
+        self.from_path: dict[str, None] = {}
         self.managed: list[str] = []  # where version managers of PATH keep their versions
         self.breadth = Breadth(homes)
         drawers = (os.path.join(h, name) for h in homes for name in LINK_DRAWERS)
@@ -263,7 +266,10 @@ class _Search:
             program = _on_path(name, self.path) if asked else os.path.normpath(name)
             if program is not None and os.path.isfile(program):
                 named = _Named(by=place, from_path=asked)
-                self.program(program, f"the interpreter of '{place}'", (*through, place), named)
+                why = f"the interpreter of '{place}'"
+                program = self.program(program, why, (*through, place), named)
+                if asked:
+                    self.from_path[program] = None
 
     def project(self, place: str, why: str, through: tuple[str, ...] = ()) -> None:
         """The project around a script, or around nothing: then the script alone."""

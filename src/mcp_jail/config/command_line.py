@@ -1,0 +1,47 @@
+"""A command whose first word is a whole line, as some clients write it: into words, with no shell.
+
+Quotes count as in a shell; nothing is replaced and nothing is run. A line that only a shell could
+carry out (pipes, variables, redirections) is refused, for what it would start is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from mcp_jail.errors import UsageError
+
+_SHELLS: Final = re.compile(r"[|&;<>()$`\n\r*?\[\]{}]")
+
+
+def in_words(
+    command: tuple[str, ...], is_program: Callable[[str], bool] = lambda _: False
+) -> tuple[str, ...]:
+    """The command word by word; UsageError for a line that needs a shell.
+
+    `is_program` says whether a path with blanks in it is a program's own.
+    """
+    line = command[0] if command else ""
+    if len(line.split()) < _MORE_THAN_ONE or is_program(line):
+        return command
+    found = _SHELLS.search(line)
+    if found is not None:
+        raise _refused(line, f"{found[0]!r} is a shell's")
+    from shlex import split  # noqa: PLC0415  # few commands need it, and the guard starts without
+
+    try:
+        words = split(line)
+    except ValueError as error:
+        raise _refused(line, str(error).lower()) from None
+    return (*words, *command[1:])
+
+
+_MORE_THAN_ONE: Final = 2
+
+
+def _refused(line: str, why: str) -> UsageError:
+    return UsageError(
+        f"'{line}' is a line, not a program, and cannot be taken apart: {why}",
+        hint="write program and arguments apart; what needs a shell goes into a script of yours",
+    )

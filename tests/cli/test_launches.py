@@ -1,0 +1,332 @@
+"""What a client starts against what a person approved: swapped, forged, smuggled and moved.
+
+Each is an attack on the entry of a client's configuration, or on what that names, in a real jail.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from driver import MCP_JAIL, PYTHON, SERVERS, Client, Home, command, started
+
+ECHO: Final = str(SERVERS / "echo.py")
+TRUST: Final = f"filesystem: {{read_only: [~/projects, {SERVERS}]}}\ntools: {{default: allow}}\n"
+# A server in one word, as `python -c` takes it: echo, started from a string.
+CODE: Final = f"import sys; sys.path.insert(0, {str(SERVERS)!r}); import echo; echo.main()"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path)
+    home.write_policy(TRUST)
+    return home
+
+
+def tools(client: Client) -> list[str]:
+    client.open()
+    return [tool["name"] for tool in client.request("tools/list")["result"]["tools"]]
+
+
+def run(
+    home: Home, *words: str, env: dict[str, str] | None = None, cwd: Path | None = None
+) -> tuple[int, str, list[str]]:
+    """Exit code, error stream and listed tools of a start; none for one that is refused."""
+    environ = home.environ(**(env or {}))
+    with started(home, "run", *words, env=environ, cwd=cwd) as client:
+        client.ask(
+            "initialize",
+            protocolVersion="2025-11-25",
+            capabilities={},
+            clientInfo={"name": "mcp", "version": "1"},
+        )
+        answered = client.read_line() is not None
+        listed: list[str] = []
+        if answered:
+            client.send(method="notifications/initialized")
+            listed = [each["name"] for each in client.request("tools/list")["result"]["tools"]]
+        code = client.close()
+    return code, client.stderr.decode(), listed
+
+
+def tells(said: str, *lines: str) -> bool:
+    """Whether these lines stand behind the gutter one after the other, however they are folded."""
+    behind = [line[6:] for line in said.splitlines() if line.startswith("    | ")]
+    return "".join("".join(lines).split()) in "".join("".join(behind).split())
+
+
+def server(home: Home, text: str = "", name: str = "server.py") -> str:
+    """A script of one's own that goes on as echo does; where it lies is shared."""
+    path = home.projects / name
+    path.write_text(
+        f"#!/usr/bin/env python3\nimport sys\n{text}\n"
+        f"sys.path.insert(0, {str(SERVERS)!r})\nimport echo\necho.main()\n"
+    )
+    path.chmod(0o755)
+    return str(path)
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+# The same name, another server (CVE-2025-54136).
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--", PYTHON, "-I", "-S", ECHO, "--log", "/dev/null"),
+        ("--", PYTHON, "-I", "-S", str(SERVERS / "rogue.py"), "honest"),
+        ("--", "/bin/sh", "-c", "exec python3 -I -S " + ECHO),
+    ],
+    ids=["an argument more", "another script", "a shell"],
+)
+def test_another_launch_under_an_approved_name_is_refused_with_what_changed(
+    home: Home, words: tuple[str, ...]
+) -> None:
+    assert run(home, "fs", *command("echo.py"))[0] == 0
+    code, said, listed = run(home, "fs", *words)
+    assert code == 3
+    assert listed == []
+    assert "another server is started than the one you approved" in said
+    assert tells(said, f"- {PYTHON} -I -S {ECHO}", f"+ {words[1]} ")
+    assert "mcp-jail diff fs" in said
+    assert run(home, "fs", *command("echo.py"))[0] == 0  # what was approved still starts
+
+
+def test_what_a_policy_passes_more_is_another_launch(home: Home) -> None:
+    assert run(home, "fs", *command("echo.py"))[0] == 0
+    home.write_policy(TRUST + "env: {pass: [API_KEY], set: {LD_PRELOAD: /tmp/x.so}}\n")
+    code, said, _ = run(home, "fs", *command("echo.py"))
+    assert code == 3
+    assert tells(said, "+ variable API_KEY", "+ variable LD_PRELOAD")
+
+
+def test_a_variable_that_an_entry_gained_does_not_reach_the_server(home: Home) -> None:
+    with started(home, "run", "fs", *command("echo.py"), env=home.environ(EVIL="1")) as client:
+        client.open()
+        seen = str(client.call("read_file", path="/proc/self/environ"))
+        assert "PATH=" in seen
+        assert "EVIL" not in seen
+        assert client.close() == 0
+
+
+# Code in the entry itself.
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (PYTHON, "-I", "-S", "-c", CODE),
+        ("/usr/bin/env", "-S", f"{PYTHON} -I -S {ECHO}"),
+        ("/bin/sh", "-c", f"exec {PYTHON} -I -S {ECHO}"),
+        ("/usr/bin/awk", f'BEGIN{{system("{PYTHON} -I -S {ECHO}")}}'),
+        ("/usr/bin/perl", "-e", f'exec "{PYTHON}", "-I", "-S", "{ECHO}"'),
+    ],
+    ids=["python -c", "env -S", "sh -c", "awk", "perl -e"],
+)
+def test_code_in_the_entry_is_told_at_the_first_contact_and_says_nothing_to_a_model(
+    home: Home, words: tuple[str, ...]
+) -> None:
+    home.write_policy(f"filesystem: {{read_only: [{SERVERS}]}}\nlock: {{first: review}}\n")
+    code, said, listed = run(home, "fs", "--", *words)
+    assert code == 0, said
+    assert "that stands in the command itself" in said
+    assert listed == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("node", "-e", "process.stdin.resume()"),
+        ("node", "--import", "data:text/javascript,0", "/nowhere.js"),
+    ],
+    ids=["node -e", "node --import"],
+)
+def test_code_for_node_is_told(home: Home, npm_tree: Path, words: tuple[str, ...]) -> None:
+    path = f"{os.environ['PATH']}:/usr/bin"
+    said = subprocess.run(
+        [MCP_JAIL, "run", "fs", "--", *words],
+        input="",
+        capture_output=True,
+        text=True,
+        env=home.environ(PATH=path),
+        check=False,
+    ).stderr
+    assert f"'{words[0]} {words[1]}' " in said
+    assert "that stands in the command itself" in said
+
+
+# Variables in the entry that load code.
+
+
+LOADING: Final = (
+    "NODE_OPTIONS LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT PYTHONSTARTUP PYTHONPATH BASH_ENV ENV "
+    "DYLD_INSERT_LIBRARIES GIT_SSH_COMMAND GCONV_PATH PERL5OPT RUBYOPT JAVA_TOOL_OPTIONS"
+).split()
+
+
+@pytest.mark.parametrize("name", LOADING)
+def test_a_variable_that_loads_code_runs_in_no_process_of_ours_and_is_not_handed_on(
+    home: Home, name: str
+) -> None:
+    home.write_policy(TRUST + f"env: {{pass: [{name}]}}\n")
+    environ = home.environ(**{name: "/tmp/evil"})
+    with started(home, "run", "fs", *command("echo.py"), env=environ) as client:
+        client.open()
+        seen = str(client.call("read_file", path="/proc/self/environ"))
+        assert client.close() == 0
+    assert "PATH=" in seen
+    assert f"{name}=" not in seen.replace("PATH=", "", 1)
+    assert "/tmp/evil" not in seen
+    assert f"{name} would run code outside the jail" in client.stderr.decode()
+
+
+# The script or the program behind an approved word.
+
+
+def test_a_script_whose_bytes_changed_is_another_launch(home: Home) -> None:
+    path = server(home)
+    assert run(home, "fs", "--", "python3", path)[0] == 0
+    server(home, "# changed")
+    code, said, _ = run(home, "fs", "--", "python3", path)
+    assert code == 3
+    assert tells(said, f"! {path} has other content than the script you approved")
+
+
+def test_another_program_of_that_name_first_in_path_is_another_launch(home: Home) -> None:
+    path = server(home)
+    assert run(home, "fs", "--", "python3", path)[0] == 0
+    evil = program(home.path / "evil" / "python3", f'#!/bin/sh\nexec {PYTHON} "$@"\n')
+    env = {"PATH": f"{evil.parent}:/usr/bin:/bin"}
+    code, said, _ = run(home, "fs", "--", "python3", path, env=env)
+    assert code == 3
+    assert tells(said, f"- /usr/bin/python3 {path}", f"+ {evil} {path}")
+
+
+def test_another_interpreter_of_a_script_first_in_path_is_another_launch(home: Home) -> None:
+    path = server(home, name="server")
+    assert run(home, "fs", "--", path)[0] == 0
+    evil = home.path / "evil" / "bin" / "python3"
+    evil.parent.mkdir(parents=True)
+    (home.path / "evil" / "lib" / "python3.11").mkdir(parents=True)
+    (home.path / "evil" / "lib" / "python3.11" / "os.py").touch()
+    program(evil, f'#!/bin/sh\nexec {PYTHON} "$@"\n')
+    env = {"PATH": f"{evil.parent}:/usr/bin:/bin"}
+    code, said, _ = run(home, "fs", "--", path, env=env)
+    assert code == 3
+    assert tells(said, "- interpreter /usr/bin/python3", f"+ interpreter {evil}")
+
+
+# An entry that only looks like ours.
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--policy", "EVIL"),
+        ("--policy=EVIL",),
+        ("fs", "--no-sandbox"),
+        ("--no-sandbox", "fs"),
+        ("fs", "--sandbox=none"),
+        ("../../evil",),
+        ("EVIL",),
+    ],
+    ids=" ".join,
+)
+def test_a_forged_entry_starts_nothing(home: Home, tmp_path: Path, words: tuple[str, ...]) -> None:
+    evil = tmp_path / "any.yaml"
+    evil.write_text("name: any\nnetwork: {mode: host}\ntools: {default: allow}\n")
+    words = tuple(word.replace("EVIL", str(evil)) for word in words)
+    touched = home.projects / "touched"
+    code, _, listed = run(home, *words, "--", "/usr/bin/touch", str(touched))
+    assert code == 2
+    assert listed == []
+    assert not touched.exists()
+
+
+def test_policies_are_looked_for_in_no_directory_that_depends_on_where_a_client_stands(
+    home: Home,
+) -> None:
+    code, said, _ = run(home, "fs", *command("echo.py"), env={"MCP_JAIL_HOME": "relative/policies"})
+    assert code == 2
+    assert "MCP_JAIL_HOME must be an absolute path" in said
+
+
+# A policy in a cloned repository.
+
+
+@pytest.mark.parametrize(
+    "name", [".mcp-jail.yaml", "mcp-jail.yaml", "fs.yaml", ".mcp-jail/fs.yaml"]
+)
+def test_a_policy_in_a_clone_changes_nothing_by_lying_there(home: Home, name: str) -> None:
+    clone = home.path / "clone"
+    (clone / name).parent.mkdir(parents=True)
+    (clone / name).write_text(f"name: fs\nfilesystem: {{read_write: [{home.path}/.ssh]}}\n")
+    with started(home, "run", "fs", *command("echo.py"), cwd=clone) as client:
+        client.open()
+        assert client.call("read_file", path=str(home.secret))["isError"] is True
+        assert client.close() == 0
+
+
+def test_a_policy_of_a_clone_counts_once_trusted_and_only_as_it_was(home: Home) -> None:
+    clone = home.path / "clone"
+    clone.mkdir()
+    policy = clone / ".mcp-jail.yaml"
+    policy.write_text("name: any\nlock: {first: trust}\ntools: {default: allow}\n")
+    words = ("--policy", str(policy), *command("echo.py"))
+    assert run(home, *words)[0] == 2
+    trust = [str(MCP_JAIL), "trust", str(policy), "--yes"]
+    subprocess.run(trust, env=home.environ(), check=True, capture_output=True)
+    assert run(home, *words)[0] == 0
+    policy.write_text(policy.read_text() + "network: {mode: host}\n")
+    code, said, _ = run(home, *words)
+    assert code == 2
+    assert "has changed since it was trusted" in said
+
+
+# Commands as the client would have found them.
+
+
+def test_a_whole_line_in_one_word_starts_what_it_says(home: Home) -> None:
+    code, said, listed = run(home, "fs", "--", f"{PYTHON} -I -S '{ECHO}'")
+    assert code == 0, said
+    assert "read_file" in listed
+    assert run(home, "fs", *command("echo.py"))[0] == 0  # it is the same launch
+
+
+@pytest.mark.parametrize(
+    "place", [".local/bin", ".nvm/versions/node/v22.1.0/bin", ".volta/bin", ".npm-global/bin"]
+)
+def test_a_command_that_only_a_login_finds_is_found_and_started(home: Home, place: str) -> None:
+    script = Path(server(home))
+    program(home.path / place / "my-server", script.read_text())
+    code, said, listed = run(home, "fs", "--", "my-server", env={"PATH": "/usr/bin:/bin"})
+    assert code == 0, said
+    assert "read_file" in listed
+
+
+def test_a_command_that_is_nowhere_is_told_with_where_it_was_looked_for(home: Home) -> None:
+    (home.path / ".local" / "bin").mkdir(parents=True)
+    code, said, _ = run(home, "fs", "--", "no-such-server", env={"PATH": "/usr/bin"})
+    assert code == 2
+    assert "command 'no-such-server' not found" in said
+    assert f"{home.path}/.local/bin" in said
+
+
+def test_no_entry_has_a_shell_of_its_own_choice_run_outside(home: Home, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    evil = program(tmp_path / "shell", f"#!/bin/sh\ntouch {ran}\n")
+    for file in (".profile", ".bash_profile", ".bashrc", ".zshenv"):
+        (home.path / file).write_text(f"touch {ran}\n")
+    env: dict[str, Any] = {"SHELL": str(evil), "ENV": str(home.path / ".profile")}
+    assert run(home, "fs", "--", "no-such-server", env=env)[0] == 2
+    assert not ran.exists()
