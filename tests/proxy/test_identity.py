@@ -88,6 +88,7 @@ def test_changes_are_told_line_by_line_without_secrets() -> None:
         "env": ["B", "C"],
         "scripts": {"s.py": "2"},
         "interpreters": ["/x/python3"],
+        "version": "2.0",
     }
     assert changes(before, after) == (
         "- s 'a b'",
@@ -96,5 +97,7 @@ def test_changes_are_told_line_by_line_without_secrets() -> None:
         "+ variable C",
         "+ interpreter /x/python3",
         "! s.py has other content than the script you approved",
+        "+ version 2.0",
     )
+    assert changes({"version": "1"}, {"version": "2"}) == ("- version 1", "+ version 2")
     assert changes(after, after) == ()

@@ -49,7 +49,14 @@ def changes(approved: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, .
     for name in dict.fromkeys((*before, *after)):
         if before.get(name) != after.get(name):
             lines.append(f"! {name} has other content than the script you approved")
+    for key in dict.fromkeys((*approved, *now)):
+        if key not in _TOLD and approved.get(key) != now.get(key):
+            sides = (("-", approved), ("+", now))
+            lines += [f"{sign} {key} {side[key]}" for sign, side in sides if key in side]
     return tuple(lines)
+
+
+_TOLD: Final = frozenset({"argv", "env", "interpreters", "scripts"})
 
 
 def _shown(words: Sequence[str]) -> str:
