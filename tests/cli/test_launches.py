@@ -314,6 +314,40 @@ def test_a_command_that_only_a_login_finds_is_found_and_started(home: Home, plac
     assert "read_file" in listed
 
 
+SHIMS: Final = {
+    "pyenv": (".pyenv/shims", ".pyenv/versions/3.12.1/bin", {".pyenv/version": "3.12.1"}),
+    "asdf": (".asdf/shims", ".asdf/installs/tool/1.0/bin", {".tool-versions": "tool 1.0"}),
+    "mise": (
+        ".local/share/mise/shims",
+        ".local/share/mise/installs/tool/1.0/bin",
+        {".config/mise/config.toml": '[tools]\ntool = "1.0"\n'},
+    ),
+    "volta": (
+        ".volta/bin",
+        ".volta/tools/image/packages/my-server/bin",
+        {".volta/tools/user/bins/my-server.json": '{"package": "my-server"}'},
+    ),
+}
+
+
+@pytest.mark.parametrize("manager", SHIMS)
+def test_what_stands_behind_a_shim_is_started_and_the_shim_is_not_run(
+    home: Home, manager: str
+) -> None:
+    shims, place, settings = SHIMS[manager]
+    for name, text in settings.items():
+        (home.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (home.path / name).write_text(text)
+    script = Path(server(home)).read_text()
+    program(home.path / place / "my-server", script)
+    shim = program(home.path / shims / "volta-shim", f"#!/bin/sh\ntouch {home.path}/ran\n")
+    (shim.parent / "my-server").symlink_to(shim)
+    code, said, listed = run(home, "fs", "--", "my-server", env={"PATH": "/usr/bin:/bin"})
+    assert code == 0, said
+    assert "read_file" in listed
+    assert not (home.path / "ran").exists()
+
+
 def test_a_command_that_is_nowhere_is_told_with_where_it_was_looked_for(home: Home) -> None:
     (home.path / ".local" / "bin").mkdir(parents=True)
     code, said, _ = run(home, "fs", "--", "no-such-server", env={"PATH": "/usr/bin"})
