@@ -184,6 +184,7 @@ def test_the_sqlite_server_reads_its_database_and_its_writing_is_asked_about(
     wrapped: Callable[[str], Wrapped],
 ) -> None:
     server = wrapped("sqlite")
+    server.write(server.text + "ask: {wait: 1s}\n")
     server.talk(listed)
     server.approve()
     tables = server.talk(lambda client: client.call("list_tables"))

@@ -69,8 +69,17 @@ def test_a_secret_is_passed_by_name_and_its_value_is_nowhere(home: Home) -> None
     text = text_of(home, "server", env={"GITHUB_TOKEN": TOKEN, "WORD": TOKEN, "LEVEL": "info"})
     assert TOKEN not in text
     assert "GITHUB_TOKEN, WORD may be a secret" in text
-    assert "keyring:" in text
     assert load(text, "fs.yaml").policy.env.pass_ == ("GITHUB_TOKEN", "WORD", "LEVEL")
+
+
+def test_the_keyring_that_is_offered_for_a_secret_can_be_written(home: Home) -> None:
+    text = text_of(home, "server", env={"GITHUB_TOKEN": TOKEN})
+    offered = " ".join(line.removeprefix("# ") for line in text.splitlines() if line[:1] == "#")
+    assert "keyring set fs GITHUB_TOKEN" in offered
+    line = "secret: {GITHUB_TOKEN: keyring:fs}"
+    assert line in offered
+    changed = text.replace("  pass: [GITHUB_TOKEN]", f"  {line}")
+    assert load(changed, "fs.yaml").policy.env.secret == {"GITHUB_TOKEN": "keyring:fs"}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from mcp_jail.config.later import not_yet
 from mcp_jail.config.profile import Profile
 from mcp_jail.config.starter_wants import Wants, is_secret
 from mcp_jail.core.globs import is_glob
@@ -48,7 +47,7 @@ def write(
         *_server(command),
         *_network(wants),
         *_filesystem(name, wants),
-        *_environment(wants, env),
+        *_environment(name, wants, env),
         *_tools(rules),
         *_comment("Nothing the server says of itself reaches a model before you approved it."),
         "lock: {first: review}",
@@ -118,7 +117,7 @@ def _filesystem(name: str, wants: Wants) -> Iterator[str]:
         yield "  home: keep"
 
 
-def _environment(wants: Wants, env: Mapping[str, str]) -> Iterator[str]:
+def _environment(name: str, wants: Wants, env: Mapping[str, str]) -> Iterator[str]:
     passed, fixed = wants.env.pass_, wants.env.set
     if not passed and not fixed:
         return
@@ -126,11 +125,11 @@ def _environment(wants: Wants, env: Mapping[str, str]) -> Iterator[str]:
     yield from _comment("Its variables: by name from the client's entry, or with a value of yours.")
     secrets = [name for name in passed if is_secret(name, env.get(name, ""))]
     if secrets:
-        later = " (not yet)" if "env.secret" in not_yet() else ""
         yield from _comment(
             f"{', '.join(secrets)} may be a secret, so its value is not written here. The keyring "
-            f"can keep it instead of the client's file{later}: "
-            f"secret: {{{secrets[0]}: keyring:NAME}}"
+            f"can keep it instead of the client's file: take it out of pass, write "
+            f"secret: {{{secrets[0]}: keyring:{name}}}, and store it: "
+            f"keyring set {name} {secrets[0]}"
         )
     yield "env:"
     if passed:
