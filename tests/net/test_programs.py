@@ -101,6 +101,15 @@ CLIENTS: Final = {
         def fetched(url):
             return httpx.get(url, timeout=20).json()
     """,
+    "aiohttp": """
+        import asyncio, aiohttp
+        async def fetch(url):
+            async with aiohttp.ClientSession() as session:
+                async with session.get(url) as answer:
+                    return await answer.json(content_type=None)
+        def fetched(url):
+            return asyncio.run(fetch(url))
+    """,
     "httpx with asyncio": """
         import asyncio, httpx
         async def fetch(url):
