@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 
+from mcp_jail.core import in_client
 from mcp_jail.core.asks import Answer, Lasts
 from mcp_jail.core.events import Answered, Tick
 from mcp_jail.core.policy import Verdict
@@ -255,3 +256,35 @@ def test_honest_questions_still_pass() -> None:
     play = Play(offers=OFFERS)
     play.sends(id="q", method="elicitation/create", params=FORM)
     assert play.client_got[-1]["method"] == "elicitation/create"
+
+
+@pytest.mark.parametrize(
+    "responses",
+    [{"mcp-jail": said("allow once"), "more": {}}, {"other": said("allow once")}, [], "x", None],
+    ids=str,
+)
+def test_a_retry_with_other_answers_than_to_us_is_no_answer(responses: Any) -> None:
+    play = asking("modern")
+    play.calls("t", arguments=ARGUMENTS)
+    state = play.reply["result"]["requestState"]
+    given = {"requestState": state, "inputResponses": responses}
+    play.says("tools/call", "retry", name="t", arguments=ARGUMENTS, **given)
+    assert forwarded(play) == []
+    assert len(play.talk.asks.open) == 1
+
+
+@pytest.mark.parametrize("state", ["made up", "", None, 7, ["ours-3"]], ids=str)
+def test_an_answer_under_a_state_that_is_not_ours_is_none(state: Any) -> None:
+    play = asking("modern")
+    play.calls("t", arguments=ARGUMENTS)
+    given = {"requestState": state, "inputResponses": {"mcp-jail": said("allow once")}}
+    play.says("tools/call", "retry", name="t", arguments=ARGUMENTS, **given)
+    assert forwarded(play) == []
+
+
+def test_questions_that_are_remembered_are_bounded() -> None:
+    play = asking("modern", ask={"remember": "1s"})
+    for number in range(in_client.REMEMBERED_LIMIT + 10):
+        play.handle(Tick(number * 3.0))
+        play.calls("t", number, arguments={"n": number})
+    assert len(play.talk._asking.in_client._tickets) == in_client.REMEMBERED_LIMIT
