@@ -173,6 +173,13 @@ def test_the_working_directory_is_kept_where_it_is_visible(home: Path, make: Pla
     assert make(read=(home / "a",), cwd=str(home / "a/b")).cwd == str(home / "a/b")
 
 
+def test_a_directory_of_the_host_s_home_is_none_of_a_kept_one(home: Path, make: Planner) -> None:
+    kept = home.parent / "kept"
+    kept.mkdir()
+    (home / "projects").mkdir(exist_ok=True)
+    assert make(keep_home=str(kept), cwd=str(home / "projects")).cwd == str(home)
+
+
 def test_a_working_directory_never_makes_anything_visible(home: Path, make: Planner) -> None:
     backup = a_backup(home)
     (home / "a").mkdir()

@@ -246,7 +246,9 @@ def _cwd(spec: JailSpec, looks: Looks, mounts: tuple[Mount, ...], home: str) -> 
     if seen.kind is not Kind.DIRECTORY or not holders:
         return home
     deepest = max(holders, key=lambda mount: len(mount.destination))
-    shown = deepest.kind in _BINDS or seen.real == deepest.destination
+    # A kept HOME is another directory than the host's, which has none of what lies there.
+    is_itself = deepest.kind in _BINDS and deepest.source == deepest.destination
+    shown = is_itself or seen.real == deepest.destination
     return spec.cwd if shown and deepest.kind is not MountKind.TMPFS_READ_ONLY else home
 
 
