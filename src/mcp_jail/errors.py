@@ -114,6 +114,12 @@ class JailBuildError(JailError):
     exit_code = ExitCode.JAIL
 
 
+class PackageError(JailError):
+    """A package that cannot be installed, or is not as it was installed; nothing is started."""
+
+    exit_code = ExitCode.PACKAGE
+
+
 class AuditError(JailError):
     """The audit file cannot be written or read; nothing is forwarded without it."""
 

@@ -46,6 +46,20 @@ def test_a_policy_is_for_one_server() -> None:
     assert "2:10 a package is either 'npm' or 'pypi', not both" in found
 
 
+def test_a_package_is_one_version_of_one_package() -> None:
+    assert problems("package: {npm: x}") == ["2:10 'package' names no version"]
+    assert problems("package: {npm: x, version: latest}") == [
+        "2:28 'latest' is not one exact version"
+    ]
+    assert problems("package: {npm: ../x, version: 1.0.0}") == [
+        "2:16 '../x' is not the name of a package"
+    ]
+    assert config.load("name: a\npackage: {pypi: x, version: 1.0}", "p.yaml").policy.package
+    assert problems("remote: {url: 'https://x'}\npackage: {pypi: x, version: 1.0}")[-1:] == [
+        "3:10 a server that is reached over HTTP has no package here"
+    ]
+
+
 def test_a_variable_is_passed_or_set_and_not_both() -> None:
     assert problems("env: {pass: [A], set: {A: x}}") == ["2:27 'A' stands in 'pass' and in 'set'"]
 

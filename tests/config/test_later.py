@@ -13,7 +13,6 @@ from mcp_jail.errors import PolicyError
     ("key", "text"),
     [
         ("remote", "remote: {url: 'https://x'}"),
-        ("package", "package: {npm: x}"),
         ("sandbox", "sandbox: none"),
         ("network.private", "network: {private: ask}"),
         ("filesystem.hide", "filesystem: {hide: ['**/*.pem']}"),

@@ -10,13 +10,13 @@ from mcp_jail.config.launchers import look_up_at_start
 @pytest.mark.parametrize(
     ("command", "name", "cure"),
     [
-        ("npx -y @scope/server ~/projects", "npx", "npm install"),
-        ("/usr/bin/npx server", "npx", "npm install"),
-        ("env npx server", "npx", "npm install"),
-        ("/usr/bin/env -i A=1 npx server", "npx", "npm install"),
-        ("npm exec server", "npm exec", "npm install"),
-        ("uvx mcp-server-git", "uvx", "uv tool install"),
-        ("uv tool run server", "uv tool run", "uv tool install"),
+        ("npx -y @scope/server ~/projects", "npx", "mcp-jail install fs"),
+        ("/usr/bin/npx server", "npx", "mcp-jail install fs"),
+        ("env npx server", "npx", "mcp-jail install fs"),
+        ("/usr/bin/env -i A=1 npx server", "npx", "mcp-jail install fs"),
+        ("npm exec server", "npm exec", "mcp-jail install fs"),
+        ("uvx mcp-server-git", "uvx", "mcp-jail install fs"),
+        ("uv tool run server", "uv tool run", "mcp-jail install fs"),
         ("pipx run server", "pipx run", "pipx install"),
         ("bunx server", "bunx", "npm install"),
         ("pnpm dlx server", "pnpm dlx", "npm install"),
@@ -26,7 +26,7 @@ from mcp_jail.config.launchers import look_up_at_start
     ],
 )
 def test_a_command_that_looks_its_package_up_is_told(command: str, name: str, cure: str) -> None:
-    found = look_up_at_start(tuple(command.split()))
+    found = look_up_at_start(tuple(command.split()), "fs")
     assert found is not None
     assert found.message.startswith(f"'{name}' ")
     assert cure in found.hint
@@ -44,4 +44,4 @@ def test_a_command_that_looks_its_package_up_is_told(command: str, name: str, cu
     ],
 )
 def test_a_command_that_is_here_is_not(command: str) -> None:
-    assert look_up_at_start(tuple(command.split())) is None
+    assert look_up_at_start(tuple(command.split()), "fs") is None

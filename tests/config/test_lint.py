@@ -119,7 +119,19 @@ def test_a_command_that_needs_the_network_at_each_start_is_told() -> None:
     (found,) = lint(loaded.policy, loaded.places, spec)
     assert found.place == ("n.yaml", 2, 10)
     assert "'npx' looks the package up at each start" in found.message
-    assert "npm install --global --prefix ~/.local PACKAGE" in found.hint
+    assert "mcp-jail install n" in found.hint
+
+
+def test_a_command_whose_package_is_pinned_needs_no_network() -> None:
+    text = "name: n\nserver: {command: [npx, -y, a]}\npackage: {npm: a, version: 1.0.0}\n"
+    loaded = config.load(text, "n.yaml")
+    spec = jail_spec(loaded.policy, ("npx",), home="/home/me", environ={}, client_cwd="/")
+    assert lint(loaded.policy, loaded.places, spec) == ()
+
+
+def test_a_package_that_may_change_is_told() -> None:
+    (found,) = messages("package: {npm: a, unpinned: true}")
+    assert "each start runs whatever the registry has then" in found
 
 
 def test_an_empty_constraint_is_told() -> None:

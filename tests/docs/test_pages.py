@@ -6,13 +6,17 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 import pytest
 
 from docs.pages import PAGES, ROOT, File, Reader, Step, fences, fits, steps
 from driver import processes_with
+from net.publishing import SERVER, Release, publish
 
 TRIED: Final = [page for page in PAGES if any(steps(page.read_text()))]
 
@@ -44,9 +48,34 @@ def relative(page: Path) -> str:
 
 
 @pytest.fixture
-def reader(tmp_path: Path, npm_tree: Path) -> Iterator[Reader]:
+def registry(tmp_path: Path) -> Iterator[str]:
+    """A registry of this test's own, on this machine, with a package in two versions."""
+    folder = tmp_path / "registry"
+    handler = partial(Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        url = f"http://localhost:{server.server_port}"
+        told = SERVER.replace('"Ask."', '"Ask. And tell."')
+        publish(folder, url, {"1.0.0": Release(), "1.0.1": Release(server=told)}, name=PACKAGE)
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield url
+        server.shutdown()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Files of a directory, without a word of it on stderr."""
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+        pass
+
+
+PACKAGE: Final = "notes-server"
+
+
+@pytest.fixture
+def reader(tmp_path: Path, npm_tree: Path, registry: str) -> Iterator[Reader]:
     reader = Reader(tmp_path / "me")
     reader.install(npm_tree, "@modelcontextprotocol/server-filesystem")
+    (reader.home / ".npmrc").write_text(f"registry={registry}/\n")
     yield reader
     for pid in processes_with(f"{reader.home}/"):  # what a page that failed left running
         with suppress(ProcessLookupError):

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from driver import MCP_JAIL, PYTHON, SERVERS, Client, Home, running
+from net.user import User
 
 HERE: Final = Path(__file__).resolve().parent
 SOURCES: Final = (HERE.parent.parent / "src", HERE.parent)
@@ -134,3 +135,9 @@ def jailed(machine: Machine, home: Home) -> Start:
             yield Jailed(client, home)
 
     return start
+
+
+@pytest.fixture
+def user(machine: Machine, home: Home, tmp_path: Path) -> User:
+    """Somebody there who installs packages from a registry of this test."""
+    return User(machine, home, f"npm-{tmp_path.parent.name}-{tmp_path.name}")

@@ -54,9 +54,10 @@ HELLO: Final = 9444  # writes down the first bytes it gets, as `hello` in the fo
 
 
 class Pages(internet.Pages):
-    """Files of a directory, and redirections."""
+    """Files of a directory, and redirections; who asked for what is written down."""
 
     def do_GET(self) -> None:  # noqa: N802  # the name http.server calls
+        self._note()
         if not self.path.startswith("/to?"):
             super().do_GET()
             return
@@ -64,6 +65,15 @@ class Pages(internet.Pages):
         self.send_header("Location", self.path.removeprefix("/to?"))
         self.send_header("Content-Length", "0")
         self.end_headers()
+
+    def do_POST(self) -> None:  # noqa: N802
+        self._note()
+        self.send_error(405)
+
+    def _note(self) -> None:
+        login = self.headers["Authorization"] or "-"
+        with open(os.path.join(sys.argv[1], "requests"), "a", encoding="utf-8") as file:
+            file.write(f"{self.headers['Host']} {self.path} {login}\n")
 
 
 class Redis(socketserver.BaseRequestHandler):

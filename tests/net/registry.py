@@ -16,7 +16,7 @@ from typing import Final
 
 NAME: Final = "tiny-server"
 
-_NODE: Final = """#!/usr/bin/env node
+SERVER: Final = """#!/usr/bin/env node
 const tools = [{name: "who", description: "Ask.", inputSchema: {type: "object"}}];
 const who = async (host) => {
     try { return await (await fetch(`https://${host}/who`)).text(); }
@@ -26,13 +26,16 @@ const answer = async ({method, params}) => {
     if (method === "initialize") return {protocolVersion: params.protocolVersion,
         capabilities: {tools: {}}, serverInfo: {name: "tiny", version: "1"}};
     if (method === "tools/list") return {tools};
+    if (method !== "tools/call") return null;
     return {content: [{type: "text", text: await who(params.arguments.host)}]};
 };
 require("readline").createInterface({input: process.stdin}).on("line", async (line) => {
     const request = JSON.parse(line);
     if (request.id === undefined) return;
     const result = await answer(request);
-    console.log(JSON.stringify({jsonrpc: "2.0", id: request.id, result}));
+    const missing = {error: {code: -32601, message: "no such method"}};
+    const said = result ? {result} : missing;
+    console.log(JSON.stringify({jsonrpc: "2.0", id: request.id, ...said}));
 });
 """
 
@@ -65,7 +68,7 @@ def make_npm_registry(folder: Path, url: str) -> None:
     package = {"name": NAME, "version": "1.0.0", "bin": {NAME: "server.js"}}
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, text in (("package.json", json.dumps(package)), ("server.js", _NODE)):
+        for name, text in (("package.json", json.dumps(package)), ("server.js", SERVER)):
             entry = tarfile.TarInfo(f"package/{name}")
             entry.size, entry.mode = len(text), 0o755
             archive.addfile(entry, io.BytesIO(text.encode()))

@@ -15,6 +15,7 @@ import sys
 from functools import partial
 
 from mcp_jail.cli import main
+from mcp_jail.proxy import step
 from mcp_jail.sandbox import build
 from mcp_jail.sandbox.probe import probe
 from mcp_jail.store import files
@@ -22,7 +23,9 @@ from mcp_jail.store import files
 NOBODY = 65534  # who root is in a user namespace that has only its maker
 
 files._owners = lambda: (os.geteuid(), NOBODY)
-build.probe = partial(probe, trusted_owner=NOBODY)  # type: ignore[attr-defined]
+build.probe = step.probe = partial(  # type: ignore[attr-defined]
+    probe, trusted_owner=NOBODY
+)
 here = os.getcwd()
 libc = ctypes.CDLL(None, use_errno=True)
 opened = [os.open(f"/proc/{sys.argv[1]}/ns/{name}", os.O_RDONLY) for name in ("user", "net", "mnt")]

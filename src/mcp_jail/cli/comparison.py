@@ -130,6 +130,18 @@ def compare(
     and what `prepare` raises.
     """
     judged = judge(name=name, policy_file=policy_file)
+    return compare_judged(judged, command=command, items=items, is_live=is_live, purpose=purpose)
+
+
+def compare_judged(
+    judged: Judged,
+    *,
+    command: tuple[str, ...],
+    items: tuple[str, ...],
+    is_live: Callable[[Lock | None, Lock | None], bool],
+    purpose: Purpose,
+) -> Comparison:
+    """The same for a policy that was read, or for what it is about to become."""
     if not judged.policy.lock.enabled:
         message = f"policy '{judged.policy.name}' keeps no lock: lock.enabled is false"
         raise UsageError(message, hint="take the key out, and the server's words must be approved")

@@ -30,7 +30,8 @@ Start an MCP server in a jail and speak MCP on stdin and stdout, as the server w
   COMMAND...     the server; may be left out when the policy names it
 
 Exit codes: 0 the client closed, 1 the server ended, 2 usage or policy, 3 another server than the
-policy names, 4 the jail cannot be built, 5 the audit cannot be written.
+policy names, 4 the jail cannot be built, 5 the audit cannot be written, 6 the
+package is not installed, or not as it was installed.
 
 Example, as an entry of a client's configuration:
   "command": "mcp-jail",
@@ -64,7 +65,9 @@ def main(arguments: list[str]) -> int:
 
     keeper = Keeper(*kept)
     try:
-        prepared = prepare(name=name, policy_file=policy_file, command=command)
+        prepared = prepare(
+            name=name, policy_file=policy_file, command=command, is_settled_later=True
+        )
         if prepared.plan.secrets:
             from mcp_jail.proxy.secrets import with_secrets
 

@@ -100,7 +100,8 @@ def _remembered(judged: Judged, files: Files, again: str) -> tuple[str, ...]:
         return ()
     for lock in (files.pending, files.approved):
         for each in () if lock is None else lock.items.get(LAUNCH_KEY, ()):
-            words = each.value.get("argv") if isinstance(each.value, dict) else None
+            value = each.value if isinstance(each.value, dict) else {}
+            words = value.get("for") or value.get("argv")  # a package's argv is of one version
             if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
                 return tuple(words)
     raise UsageError(

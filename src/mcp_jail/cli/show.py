@@ -23,8 +23,10 @@ from mcp_jail.core.policy import Additional, ToolRule
 from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.core.spec import Mount, MountKind, Plan
 from mcp_jail.errors import ExitCode, Place
+from mcp_jail.proxy.command_words import STAND_IN
 from mcp_jail.proxy.gating import network_of
-from mcp_jail.proxy.prepare import STAND_IN, Prepared, prepare
+from mcp_jail.proxy.locking import called
+from mcp_jail.proxy.prepare import Prepared, prepare
 
 EXAMPLE = """\
   mcp-jail show filesystem
@@ -96,6 +98,7 @@ def for_people(prepared: Prepared, *, everything: bool = False) -> None:
         [
             ("policy", f"{prepared.judged.file.path} ({prepared.judged.file.kind.value})"),
             ("command", command if _is_stand_in(prepared) else " ".join(plan.command)),
+            *_package_rows(prepared),
             ("directory", plan.cwd),
             ("network", network_words(policy, network_of(prepared.judged))),
             ("environment", ", ".join(sorted({*plan.env, *plan.secrets}))),
@@ -120,6 +123,19 @@ def for_people(prepared: Prepared, *, everything: bool = False) -> None:
     _warnings(prepared)
 
 
+def _package_rows(prepared: Prepared) -> list[tuple[str, str]]:
+    """The package that is started, and what it is held to."""
+    found = prepared.package
+    if found is None:
+        return []
+    if found.installed is None:
+        missing = f"not installed: mcp-jail install {called(prepared.judged)}"
+        return [("package", f"{found.package}\n{missing}")]
+    scripts = "ran in a jail" if found.package.scripts else "were not run"
+    held = f"read only, sha256 {found.installed.record.digest}; its install scripts {scripts}"
+    return [("package", f"{found.package}\n{held}")]
+
+
 def _is_stand_in(prepared: Prepared) -> bool:
     """Whether the command is none but ours, in place of the client's."""
     return prepared.spec.command == STAND_IN
@@ -137,6 +153,7 @@ def as_json(prepared: Prepared) -> str:
         "network": network_facts(prepared.policy),
         "env": sorted({*plan.env, *plan.secrets}),
         "secrets": plan.secrets,
+        "package": None if prepared.package is None else prepared.package.identity,
         "audit": prepared.audit,
         "lock": lock_facts(prepared.judged),
         "mounts": [

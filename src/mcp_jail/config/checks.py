@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from mcp_jail.config.problems import Problems
 from mcp_jail.core.hosts import compile_hosts
 from mcp_jail.core.lock import ItemKind
+from mcp_jail.core.packages import fault_of
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Constraint, HostEntry, Policy, ToolRule, strictest
 from mcp_jail.core.rulebook import KeyPath
@@ -49,8 +50,12 @@ class _Checker:
     def launch(self, policy: Policy) -> None:
         if policy.server is not None and policy.remote is not None:
             self._add(("remote",), "a policy has either 'server' or 'remote', not both")
-        if policy.package is not None and policy.package.npm and policy.package.pypi:
-            self._add(("package",), "a package is either 'npm' or 'pypi', not both")
+        if policy.package is not None and policy.remote is not None:
+            self._add(("package",), "a server that is reached over HTTP has no package here")
+        fault = None if policy.package is None else fault_of(policy.package)
+        if fault is not None:
+            key, message, hint = fault
+            self._add(("package", *key), message, hint)
 
     def paths(self, policy: Policy) -> None:
         files = policy.filesystem

@@ -82,7 +82,6 @@ _LIMITS = "limits on memory, processes, files and time"
 
 LATER = (
     Later(("remote",), "servers reached over HTTP", _never),
-    Later(("package",), "packages installed once and pinned", _never),
     Later(("sandbox",), "weaker jails, named", _is(Sandbox.AUTO)),
     Later(("network", "private"), "asking a person", _is(Verdict.DENY, Verdict.ALLOW)),
     Later(("filesystem", "hide"), "hidden files in shared directories", _is(())),

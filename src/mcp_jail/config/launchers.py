@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 _NPM = "npm install --global --prefix ~/.local PACKAGE"
-_UV = "uv tool install PACKAGE"
+_PINNED = "mcp-jail install"
 _PIPX = "pipx install PACKAGE"
 _DAEMON = "a daemon outside"
 
 # The words such a command begins with, and how its packages are installed once.
 LAUNCHERS = {
-    ("npx",): _NPM,
-    ("npm", "exec"): _NPM,
-    ("npm", "x"): _NPM,
+    ("npx",): _PINNED,
+    ("npm", "exec"): _PINNED,
+    ("npm", "x"): _PINNED,
     ("pnpx",): _NPM,
     ("pnpm", "dlx"): _NPM,
     ("yarn", "dlx"): _NPM,
     ("bunx",): _NPM,
     ("bun", "x"): _NPM,
-    ("uvx",): _UV,
-    ("uv", "tool", "run"): _UV,
+    ("uvx",): _PINNED,
+    ("uv", "tool", "run"): _PINNED,
     ("pipx", "run"): _PIPX,
     ("docker", "run"): _DAEMON,
     ("docker", "container", "run"): _DAEMON,
@@ -38,8 +38,11 @@ class Launcher(NamedTuple):
     hint: str
 
 
-def look_up_at_start(command: tuple[str, ...]) -> Launcher | None:
-    """What to say of a command that needs the network at each start; None for any other."""
+def look_up_at_start(command: tuple[str, ...], policy: str) -> Launcher | None:
+    """What to say of a command that needs the network at each start; None for any other.
+
+    `policy` is the name of the policy that it stands in.
+    """
     words = without_env(command)
     if not words or OFFLINE.intersection(words):
         return None
@@ -47,7 +50,7 @@ def look_up_at_start(command: tuple[str, ...]) -> Launcher | None:
     plain = (program.rpartition("/")[2], *(word for word in rest if not word.startswith("-")))
     for name, install in LAUNCHERS.items():
         if plain[: len(name)] == name:
-            return _said(" ".join(name), install)
+            return _said(" ".join(name), install, policy)
     return None
 
 
@@ -61,13 +64,16 @@ def without_env(command: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _said(name: str, install: str) -> Launcher:
+def _said(name: str, install: str, policy: str) -> Launcher:
     if install is _DAEMON:
         return Launcher(
             f"'{name}' speaks to a daemon outside, and nothing in the jail can reach one",
             "install the server itself and name its program",
         )
+    message = f"'{name}' looks the package up at each start, and there is no network in the jail"
+    if install is _PINNED:
+        return Launcher(message, f"{_PINNED} {policy} fetches it once, in a jail, and pins it")
     return Launcher(
-        f"'{name}' looks the package up at each start, and there is no network in the jail",
+        message,
         f"install it once: {install}; then name the program it brings",
     )

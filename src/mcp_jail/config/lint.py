@@ -54,6 +54,7 @@ def lint(policy: Policy, places: Mapping[KeyPath, Place], spec: JailSpec) -> tup
         *linter.network(),
         *linter.launcher(),
         *linter.code(),
+        *linter.package(),
         *linter.names(("tools", "rules"), policy.tools.rules),
         *linter.names(("resources", "rules"), policy.resources.rules),
         *linter.names(("prompts", "rules"), policy.prompts.rules),
@@ -111,10 +112,21 @@ class _Linter:
             message = "network.allow opens nothing while network.mode is none"
             yield self._lint(("network", "allow"), message, "write mode: allowlist")
 
+    def package(self) -> Iterator[Lint]:
+        package = self._policy.package
+        if package is not None and package.unpinned:
+            message = (
+                "each start runs whatever the registry has then: it is reached, and HOME is kept, "
+                "which holds the server's own cache"
+            )
+            hint = f"take the key out; mcp-jail install {self._policy.name} pins one version"
+            yield self._lint(("package", "unpinned"), message, hint)
+
     def launcher(self) -> Iterator[Lint]:
-        if self._policy.network.mode is not NetworkMode.NONE:
+        package = self._policy.package
+        if self._policy.network.mode is not NetworkMode.NONE or package is not None:
             return
-        found = look_up_at_start(self._spec.command)
+        found = look_up_at_start(self._spec.command, self._policy.name)
         if found is not None:
             yield self._lint(("server", "command"), found.message, found.hint)
 

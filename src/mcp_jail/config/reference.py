@@ -37,7 +37,10 @@ DESCRIPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("Package", "pypi"): "The package's name on PyPI.",
     ("Package", "version"): "The exact version.",
     ("Package", "scripts"): "Whether its install scripts may run, in a jail of their own.",
-    ("Package", "unpinned"): "Let the package change at every start.",
+    (
+        "Package",
+        "unpinned",
+    ): "Fetch it at every start: opens the registry, keeps HOME, which has its cache.",
     ("Network", "mode"): "none, the hosts of `allow`, or (loudly) the host's own network.",
     ("Network", "allow"): "Hosts as host or host:port, port 443 where none is written.",
     ("Network", "private"): "Whether a name may lead to a private address.",

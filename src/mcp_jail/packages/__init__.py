@@ -1,6 +1,6 @@
 """Packages: `npx` and `uvx` commands become a pinned version, installed once and read-only at run.
 
-Will hold the jailed install step (registries from the user's own settings, no install scripts
-unless the policy allows them), the hash over the whole tree, the second start without any name
-look-up, and the update that shows its difference before it switches. Nothing is built yet.
+`commands` reads such a command, `npm` and `pypi` have npm and uv fetch what it means, in jails that
+somebody hands in, from the registries of `npm_settings` and `indexes`. `installing` puts the tree
+in its place, with the digest and the stamp of `tree`. `installed` is what a start needs.
 """

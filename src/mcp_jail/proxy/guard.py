@@ -20,7 +20,13 @@ from mcp_jail.core.audit import Chain, Entry
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.redact import Redactor, arguments_digest
 from mcp_jail.core.session import Session
-from mcp_jail.errors import AuditError, ExitCode, JailBuildError, LaunchMismatchError
+from mcp_jail.errors import (
+    AuditError,
+    ExitCode,
+    JailBuildError,
+    LaunchMismatchError,
+    PackageError,
+)
 from mcp_jail.gate.process import Gate
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, redactor_of, refused_start, start_entry
@@ -71,6 +77,8 @@ def guard(
     Jail and gate are closed in any case.
     """
     try:
+        if prepared.package is not None:
+            prepared.package.hold()  # until this process ends
         run = os.urandom(8).hex()
         journal = open_journal(prepared.audit)
         recorder = Recorder(Chain(run, journal.anchor), journal, _now_ms)
@@ -87,7 +95,9 @@ def guard(
             raise
         session = _session(prepared, redactor, key, catalogue)
         reports = None if gate is None else Reports(gate.reports)
-        network = network_detail(prepared, verify(gate, jail))
+        ready = verify(gate, jail)
+        _settle_package(prepared, recorder, redactor)
+        network = network_detail(prepared, ready)
         recorder.append([start_entry(prepared, network=network, blot=redactor.text)])
         server = JailedServer(jail, reports)
         clock = time.monotonic
@@ -115,6 +125,17 @@ def guard(
             errors.tell(event.told)
     entry = end_entry(prepared.plan, session.tally, ending, confined=server.confined)
     return _ended([*(event.entry for event in left), entry], recorder, errors, ending)
+
+
+def _settle_package(prepared: Prepared, recorder: Recorder, redactor: Redactor) -> None:
+    """Have a package known to be untouched before anything of it is started; PackageError."""
+    if prepared.package is None:
+        return
+    try:
+        prepared.package.settle()
+    except PackageError as error:
+        recorder.append(refused_start(prepared, error.message, redactor.text))
+        raise
 
 
 def _forget_at_the_end(prepared: Prepared, run: str, keeper: Keeper) -> None:

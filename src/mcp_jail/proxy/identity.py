@@ -16,6 +16,7 @@ from mcp_jail.core.policy import Policy
 from mcp_jail.core.sha256 import sha256
 from mcp_jail.core.spec import Plan
 from mcp_jail.core.telling import is_telling_flag, shape_spans
+from mcp_jail.proxy.packaged import Packaged
 
 # The item's name in a lock.
 COMMAND: Final = "command"
@@ -26,12 +27,16 @@ SCRIPT_LIMIT: Final = 16 * 1024 * 1024
 _SCRIPTS: Final = (".js", ".mjs", ".cjs", ".ts", ".py", ".pyz", ".sh", ".rb", ".pl", ".jar", ".php")
 
 
-def launch_identity(plan: Plan, policy: Policy) -> dict[str, Any]:
-    """What is pinned of a launch; reads the scripts that the command names."""
-    return {
+def launch_identity(plan: Plan, policy: Policy, package: Packaged | None = None) -> dict[str, Any]:
+    """What is pinned of a launch; reads the scripts that the command names.
+
+    Of a package the version, and the digest of its whole tree.
+    """
+    own = () if package is None else package.shares  # its digest is over all of them
+    return ({} if package is None else package.identity) | {
         "argv": list(plan.command),
         "env": sorted({*policy.env.pass_, *policy.env.set, *policy.env.secret}),
-        "scripts": dict(_digests(plan)),
+        "scripts": dict(_digests(plan, tuple(share.path for share in own))),
         "interpreters": list(plan.interpreters),
     }
 
@@ -77,11 +82,16 @@ def _shown(words: Sequence[str]) -> str:
 _SECRET: Final = "[secret]"  # noqa: S105  # what stands in its place
 
 
-def _digests(plan: Plan) -> Iterator[tuple[str, str]]:
-    """The scripts among the words of a command, with the program itself if it is one."""
+def _digests(plan: Plan, known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The scripts among the words of a command, with the program itself if it is one.
+
+    Not those that lie in a directory whose digest is known.
+    """
     for number, word in enumerate(plan.command):
         path = os.path.join(plan.cwd, word)
         if number and not word.endswith(_SCRIPTS):
+            continue
+        if any(path.startswith(f"{folder}/") for folder in known):
             continue
         with suppress(OSError):
             content = _script(path, needs_shebang=number == 0)

@@ -7,6 +7,7 @@ approved by a look.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -170,6 +171,7 @@ class _Run(msgspec.Struct):
 @contextmanager
 def _built(prepared: Prepared) -> Iterator[_Run]:
     """A jail with its gate, looked at from outside; both are closed in any case."""
+    held = None if prepared.package is None else prepared.package.hold()
     gate = open_gate(prepared)
     try:
         jail = launch(prepared.plan, secrets=prepared.secrets)
@@ -183,6 +185,8 @@ def _built(prepared: Prepared) -> Iterator[_Run]:
     finally:
         if gate is not None:
             gate.close()
+        if held is not None:
+            os.close(held)
 
 
 def _start_entry(prepared: Prepared, network: dict[str, Any]) -> Entry:

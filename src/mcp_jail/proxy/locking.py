@@ -72,7 +72,7 @@ def new_catalogue(prepared: Prepared, locked: Locked) -> Catalogue:
     )
     if not policy.enabled:
         return catalogue
-    identity = launch_identity(prepared.plan, prepared.policy)
+    identity = launch_identity(prepared.plan, prepared.policy, prepared.package)
     launch = Item(COMMAND, identity)
     page = Page(ItemKind.LAUNCH, NO_ERA, (launch,), is_first=True, is_last=True)
     catalogue.compare(page)
@@ -101,7 +101,8 @@ def _changes(lock: Lock, now: dict[str, Any]) -> tuple[str, ...]:
 
 def launch_pin(prepared: Prepared) -> Pin:
     """What would be started now, as a lock pins it."""
-    return pin(ItemKind.LAUNCH, launch_identity(prepared.plan, prepared.policy), NO_ERA)
+    launch = launch_identity(prepared.plan, prepared.policy, prepared.package)
+    return pin(ItemKind.LAUNCH, launch, NO_ERA)
 
 
 def called(judged: Judged) -> str:

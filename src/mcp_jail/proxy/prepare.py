@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from mcp_jail.config import load
-from mcp_jail.config.command_line import in_words
 from mcp_jail.config.jailspec import jail_spec
 from mcp_jail.config.lint import Lint, lint
 from mcp_jail.config.problems import Problems, refusal
@@ -26,15 +25,14 @@ from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.core.secret_values import Secrets
 from mcp_jail.core.sha256 import sha256
 from mcp_jail.core.spec import JailSpec, Plan
-from mcp_jail.errors import LaunchMismatchError, Place, ShareError, UsageError
+from mcp_jail.errors import Place, ShareError, UsageError
+from mcp_jail.proxy.command_words import command_of, words_of
+from mcp_jail.proxy.packaged import Packaged, packaged
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.protected import Ours, lies_in
 from mcp_jail.store.files import make_private_folder
 from mcp_jail.store.places import MAX_NAME_CHARS, Places, find_places, home_folder
 from mcp_jail.store.policies import PolicyFile, PolicyKind, find_policy, read_policy
-
-# The command of a jail that is only looked at.
-STAND_IN = ("/usr/bin/env", "true")
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -76,6 +74,7 @@ class Prepared(msgspec.Struct, frozen=True):
     secrets: Secrets = msgspec.field(
         default_factory=Secrets
     )  # put in by `with_secrets`, which a run needs
+    package: Packaged | None = None
 
     @property
     def policy(self) -> Policy:
@@ -117,6 +116,10 @@ def judge(
             hint=f"write name: {name}, or rename the file",
         )
     home = home_folder(environ)
+    if policy.package is not None and policy.package.unpinned:
+        from mcp_jail.proxy.unpinned import with_registry  # noqa: PLC0415 - few policies need it
+
+        policy = with_registry(policy, home)
     book = compile_rules(policy, loaded.places, home=home, cwd=_declared_cwd(policy, home))
     return Judged(file, policy, loaded.places, book, on_disk, home, source)
 
@@ -129,6 +132,7 @@ def prepare(
     environ: Mapping[str, str] | None = None,
     client_cwd: str | None = None,
     stand_in: bool = False,
+    is_settled_later: bool = False,
 ) -> Prepared:
     """All values of a run; raises the errors of `judge`, LaunchMismatchError, JailBuildError.
 
@@ -136,11 +140,18 @@ def prepare(
     shares that are refused; all at once.
 
     With `stand_in`, a jail without a command is planned around one that does nothing, for those
-    who only look at it.
+    who only look at it. With `is_settled_later`, the caller settles the package before `go`.
     """
     environ = os.environ if environ is None else environ
     judged = judge(name=name, policy_file=policy_file, environ=environ)
-    return with_jail(judged, command, environ, client_cwd=client_cwd, stand_in=stand_in)
+    return with_jail(
+        judged,
+        command,
+        environ,
+        client_cwd=client_cwd,
+        stand_in=stand_in,
+        is_settled_later=is_settled_later,
+    )
 
 
 def with_jail(
@@ -150,22 +161,33 @@ def with_jail(
     *,
     client_cwd: str | None = None,
     stand_in: bool = False,
+    is_settled_later: bool = False,
 ) -> Prepared:
     """A judged policy with the jail of a command; raises what `prepare` does beside `judge`."""
     policy, home = judged.policy, judged.home
+    words = words_of(policy, command, home)
+    package = packaged(
+        policy,
+        judged.on_disk,
+        words,
+        is_looked_at=stand_in,
+        is_settled_later=is_settled_later,
+    )
     spec = jail_spec(
         policy,
-        _command(policy, command, home, stand_in=stand_in),
+        command_of(policy, words, package, stand_in=stand_in),
         home=home,
         environ=environ,
         client_cwd=os.getcwd() if client_cwd is None else client_cwd,
     )
     if policy.filesystem.home is Home.KEEP:
         spec = msgspec.structs.replace(spec, keep_home=_kept_home(judged))
+    if package is not None:
+        spec = msgspec.structs.replace(spec, shares=(*spec.shares, *package.shares))
     audit = audit_path(judged)
     plan = _plan(judged, spec, audit, environ)
     lints = (*lint(policy, judged.places, spec), *_listening(judged, plan))
-    return Prepared(judged, spec, plan, lints, audit)
+    return Prepared(judged, spec, plan, lints, audit, package=package)
 
 
 def _plan(judged: Judged, spec: JailSpec, audit: str, environ: Mapping[str, str]) -> Plan:
@@ -242,41 +264,6 @@ def _kept_home(judged: Judged) -> str:
     folder = judged.on_disk.kept_home(judged.state_name)
     make_private_folder(folder)
     return folder
-
-
-def _command(
-    policy: Policy, given: tuple[str, ...], home: str, *, stand_in: bool
-) -> tuple[str, ...]:
-    """The server's command; given by the client and named by the policy, they must be the same."""
-    named = () if policy.server is None else policy.server.command
-    given, named = _in_words(given, home), _in_words(named, home)
-    if given and named and given != named:
-        raise LaunchMismatchError(
-            f"the client starts {_line(given)}, the policy '{policy.name}' is for {_line(named)}",
-            hint="if you changed it yourself, change server.command in the policy to match",
-        )
-    if not given and not named:
-        if stand_in:
-            return STAND_IN
-        raise UsageError(
-            f"nothing to start: policy '{policy.name}' names no server.command",
-            hint=f"mcp-jail run {policy.name} -- COMMAND...",
-        )
-    return given or named
-
-
-def _in_words(command: tuple[str, ...], home: str) -> tuple[str, ...]:
-    """A command word by word, with `~` of its words expanded, which no shell does for a client."""
-    return tuple(
-        home + word[1:] if word == "~" or word.startswith("~/") else word
-        for word in in_words(command, os.path.exists)
-    )
-
-
-def _line(command: tuple[str, ...]) -> str:
-    return " ".join(
-        word if word.isprintable() and len(word.split()) == 1 else repr(word) for word in command
-    )
 
 
 def _declared_cwd(policy: Policy, home: str) -> str | None:

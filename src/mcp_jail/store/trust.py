@@ -56,6 +56,22 @@ def trusted_content(places: Places, path: str) -> Trusted | None:
     return trusted if trusted.v == 1 and trusted.path == path else None
 
 
+def trusted_paths(places: Places) -> list[str]:
+    """The files that were trusted once, whatever stands there now."""
+    try:
+        names = sorted(os.listdir(places.trust))
+    except FileNotFoundError:
+        return []
+    found = []
+    for name in names:
+        try:
+            content = read_private(os.path.join(places.trust, name))
+            found.append(msgspec.json.decode(content, type=Trusted).path)
+        except (FileNotFoundError, FileError, msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+    return found
+
+
 def withdraw_trust(places: Places, path: str) -> bool:
     """Take the trust in a path back; False if there was none."""
     try:

@@ -1,0 +1,180 @@
+"""`mcp-jail install NAME [-- COMMAND...]`: fetch the package of a policy, once, in a jail.
+
+What the policy's `package` pins is fetched from your own registries, without install scripts unless
+it says `scripts: allow`, and kept read-only; `run` starts it without any network. A policy whose
+server is an `npx` or `uvx` command and that pins nothing yet gets the line that does, with the
+version the command means now.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+from mcp_jail.cli.chosen import add_policy_arguments, policy_of
+from mcp_jail.cli.out import bullet, counted, folded, heading, rows
+from mcp_jail.cli.progress import Shown
+from mcp_jail.core.audit import Entry, Kind
+from mcp_jail.core.packages import Pinned, pinned
+from mcp_jail.errors import ExitCode, JailError, UsageError
+from mcp_jail.packages.commands import Asked, read_command
+from mcp_jail.packages.installed import Installed
+from mcp_jail.packages.installing import Phase, install, whole
+from mcp_jail.packages.makers import maker_of
+from mcp_jail.packages.policy_line import line_of, with_package
+from mcp_jail.proxy.locking import called
+from mcp_jail.proxy.prepare import Judged, audit_path, judge
+from mcp_jail.proxy.step import JailedSteps
+from mcp_jail.store.chains import begin_chain
+from mcp_jail.store.policies import PolicyKind
+from mcp_jail.store.policy_edits import replace_policy
+
+EXAMPLE = """\
+  mcp-jail install filesystem
+  mcp-jail install filesystem -- npx -y @modelcontextprotocol/server-filesystem ~/projects"""
+
+TAKES_COMMAND = True
+USAGE = "mcp-jail install [--json] NAME|--policy FILE [-- COMMAND...]"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what names a policy, and the command where the policy does not."""
+    add_policy_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print what was done for a program")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Install; 6 for a package that cannot be had."""
+    name, file = policy_of(arguments)
+    judged = judge(name=name, policy_file=file)
+    shown = Shown(is_quiet=arguments.json)
+    asked = _asked(judged, arguments.command)
+    package = pinned(judged.policy.package)
+    is_new_line = package is None
+    try:
+        if package is None:
+            package = newest(judged, asked, shown)
+        was_there = whole(judged.on_disk, package) is not None
+        done = installed(judged, package, shown, python="" if asked is None else asked.python)
+    finally:
+        shown.end()
+    is_written = is_new_line and _write(judged, package)
+    facts = _facts(done, is_new=not was_there, line=line_of(package) if is_new_line else "")
+    if arguments.json:
+        sys.stdout.write(json.dumps(facts | {"written": is_written}, indent=2) + "\n")
+    else:
+        _for_people(judged, done, is_new=not was_there)
+        if is_new_line:
+            _print_line(judged, package, is_written=is_written)
+    return ExitCode.OK
+
+
+def newest(judged: Judged, asked: Asked | None, shown: Shown) -> Pinned:
+    """The package of a command, at the version that it means now; UsageError, PackageError."""
+    if asked is None:
+        raise UsageError(
+            f"policy '{judged.policy.name}' names no package and no npx or uvx command",
+            hint='add it, for example: package: {npm: NAME, version: "1.2.3"}',
+        )
+    version = asked.version
+    if version is None:
+        shown.begin(f"{asked.kind.value} {asked.name}")
+        shown.phase(Phase.RESOLVING)
+        maker = maker_of(
+            asked.kind,
+            JailedSteps(tick=shown.tick),
+            environ=os.environ,
+            home=judged.home,
+            python=asked.python,
+        )
+        version = maker.newest(asked.name, asked.spec)
+    return Pinned(kind=asked.kind, name=asked.name, version=version)
+
+
+def installed(judged: Judged, package: Pinned, shown: Shown, *, python: str = "") -> Installed:
+    """A package in its place, with what is being done shown and recorded; PackageError, AuditError.
+
+    The policy's audit has what was tried on the network meanwhile.
+    """
+    name = judged.policy.name
+    shown.begin(str(package))
+    with begin_chain(audit_path(judged)) as write:
+        write([Entry(kind=Kind.START, name=name, reason=f"{package} is being installed")])
+        maker = maker_of(
+            package.kind,
+            JailedSteps(tick=shown.tick, record=write),
+            environ=os.environ,
+            home=judged.home,
+            scripts=package.scripts,
+            python=python,
+        )
+        try:
+            done = install(judged.on_disk, package, maker, shown.phase)
+        except JailError as error:
+            write([Entry(kind=Kind.END, name=name, reason=error.message)])
+            raise
+        detail = {"sha256": done.record.digest, "integrity": done.record.integrity}
+        write([Entry(kind=Kind.END, name=name, reason=f"{package} is installed", detail=detail)])
+    return done
+
+
+def _asked(judged: Judged, command: tuple[str, ...]) -> Asked | None:
+    """What the command asks for, of the command line or the policy."""
+    if judged.policy.package is not None and judged.policy.package.unpinned:
+        raise UsageError(
+            "the policy says 'unpinned: true': it is fetched anew at each start",
+            hint="take the key out, and mcp-jail install pins it",
+        )
+    named = () if judged.policy.server is None else judged.policy.server.command
+    return read_command(command or named)
+
+
+def _write(judged: Judged, package: Pinned) -> bool:
+    """Write the line into a policy of the user's own; no other file is touched."""
+    if judged.file.kind is not PolicyKind.OWN:
+        return False
+    replace_policy(judged.file, with_package(judged.file.text, package))
+    return True
+
+
+def _facts(done: Installed, *, is_new: bool, line: str) -> dict[str, Any]:
+    record = done.record
+    return {
+        record.package.kind.value: record.package.name,
+        "version": record.package.version,
+        "scripts": record.package.scripts,
+        "integrity": record.integrity,
+        "sha256": record.digest,
+        "files": record.files,
+        "bytes": record.size,
+        "programs": sorted(record.programs),
+        "path": done.folder,
+        "new": is_new,
+        "policy_line": line,
+    }
+
+
+def _for_people(judged: Judged, done: Installed, *, is_new: bool) -> None:
+    record = done.record
+    heading(f"{record.package}: {'installed' if is_new else 'is installed, and as it was'}")
+    size = f"{counted(record.files, 'file', 'files')}, {record.size / 1e6:.1f} MB"
+    integrity = [("registry", record.integrity)] if record.integrity else []
+    scripts = "ran, in a jail without a network" if record.package.scripts else "not run"
+    rows(
+        [
+            *integrity,
+            ("sha256", f"{record.digest} (of all its files)"),
+            ("size", size),
+            ("scripts", f"install scripts: {scripts}"),
+            ("path", f"{done.tree}, read only for the server"),
+        ]
+    )
+    folded(f"mcp-jail run {called(judged)} starts it without a network")
+
+
+def _print_line(judged: Judged, package: Pinned, *, is_written: bool) -> None:
+    where = "added to" if is_written else "to be added to"
+    bullet(f"{where} {judged.file.path}:", note=line_of(package))

