@@ -69,7 +69,7 @@ def _server(workshop: Workshop, name: str, listener: socket.socket, count: int) 
     reach = (os.path.realpath(sys.executable), "-I", "-S", str(HERE / "reach.py"))
     return echo._replace(
         words=(*reach, str(port), str(count), *echo.words),
-        network=f'{{mode: allowlist, allow: ["127.0.0.1:{port}"]}}',
+        more=(f'network: {{mode: allowlist, allow: ["127.0.0.1:{port}"]}}',),
     )
 
 

@@ -32,7 +32,7 @@ class Server(NamedTuple):
     refused: bytes  # the params of a call that the server would carry out and the policy must not
     read_only: tuple[str, ...] = ()
     rules: int = RULES
-    network: str = ""  # YAML: what the policy says of the network
+    more: tuple[str, ...] = ()  # YAML: other lines of the policy
 
     @property
     def call(self) -> bytes:
@@ -134,7 +134,7 @@ class Workshop:
                 read_only=server.read_only,
                 rules=server.rules,
                 lock=self.has_lock,
-                network=server.network,
+                more=server.more,
             )
             self.write_policy(server.name, text)
             self.jailed[server.name] = Jailed(server, text)

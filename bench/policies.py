@@ -19,9 +19,12 @@ def policy_text(
     read_only: Sequence[str] = (),
     rules: int = RULES,
     lock: bool = False,
-    network: str = "",
+    more: Sequence[str] = (),
 ) -> str:
-    """A policy that allows one tool under constraints, among so many rules, half of them globs."""
+    """A policy that allows one tool under constraints, among so many rules, half of them globs.
+
+    `more` are other lines of it.
+    """
     globs = rules // 2
     return "\n".join(
         [
@@ -30,7 +33,7 @@ def policy_text(
             f"  read_only: [{', '.join(read_only)}]",
             "  read_write: [~/projects/app]",
             *([LOCK] if lock else []),
-            *([f"network: {network}"] if network else []),
+            *more,
             "tools:",
             "  default: deny",
             "  rules:",

@@ -1,17 +1,20 @@
 """Real servers, straight and jailed: the filesystem server of npm, the time server of PyPI.
 
 They are those of the tests (`make needs`). The first is also started by a bare `npx -y`, with its
-package in npm's cache already, as most clients' entries do.
+package in npm's cache already, as most clients' entries do, and as `mcp-jail install` pins it.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
+
+import msgspec
 
 from figures import Figures, interleaved, p50_us, started
 from lanes import PATH, ROOT, Lane, Server, Workshop
@@ -19,6 +22,7 @@ from talk import LostError
 
 PACKAGE = "@modelcontextprotocol/server-filesystem"
 NPX = "npx -y bare"
+PINNED = "pinned"
 
 
 class Real(NamedTuple):
@@ -26,6 +30,7 @@ class Real(NamedTuple):
 
     servers: dict[str, Server]
     npx: Lane | None
+    pinned: Server | None
     left_out: list[str]
 
 
@@ -47,7 +52,10 @@ def find(workshop: Workshop, root: Path = ROOT) -> Real:
     npx = _npx(workshop, servers["node"]) if "node" in servers else None
     if "node" in servers and npx is None:
         left_out.append(f"{NPX}: it could not fetch and start its server")
-    return Real(servers, npx, left_out)
+    pinned = _pinned(workshop, servers["node"], root) if npx is not None else None
+    if npx is not None and pinned is None:
+        left_out.append(f"{PINNED}: its package could not be installed")
+    return Real(servers, npx, pinned, left_out)
 
 
 def measure(workshop: Workshop, real: Real, rounds: int, starts: int) -> Figures:
@@ -58,7 +66,10 @@ def measure(workshop: Workshop, real: Real, rounds: int, starts: int) -> Figures
         lanes = [direct, workshop.lane]
         if word == "node" and real.npx is not None:
             lanes.insert(1, real.npx)
-        taken = started({lane.name: (lane, server) for lane in lanes}, workshop, starts)
+        ways = {lane.name: (lane, server) for lane in lanes}
+        if word == "node" and real.pinned is not None:
+            ways[PINNED] = (workshop.lane, real.pinned)
+        taken = started(ways, workshop, starts)
         with ExitStack() as stack:
             talks = {
                 lane.name: stack.enter_context(workshop.talking(lane, server))
@@ -121,3 +132,23 @@ def _npx(workshop: Workshop, server: Server) -> Lane | None:
     except (LostError, FileNotFoundError):
         return None
     return lane
+
+
+def _pinned(workshop: Workshop, server: Server, root: Path) -> Server | None:
+    """The same server out of its installed package; None where that cannot be fetched."""
+    manifest = root / "tests/node/node_modules" / PACKAGE / "package.json"
+    version = msgspec.json.decode(manifest.read_bytes())["version"]
+    pinned = server._replace(
+        name="real-pinned",
+        words=("npx", "-y", PACKAGE, *server.words[2:]),
+        more=(f'package: {{npm: "{PACKAGE}", version: "{version}"}}',),
+    )
+    workshop.prepare(pinned)
+    settings = str(Path.home() / ".npmrc")
+    env = {**os.environ, **workshop.env, "npm_config_userconfig": settings}
+    words = [workshop.mcp_jail, "install", pinned.name]
+    done = subprocess.run(words, env=env, capture_output=True, check=False)
+    if done.returncode:
+        workshop.jailed.pop(pinned.name)
+        return None
+    return pinned

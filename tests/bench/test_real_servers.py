@@ -49,5 +49,5 @@ def test_servers_that_are_not_there_are_left_out_by_name(
 ) -> None:
     real = real_servers.find(workshop, tmp_path / "empty")
     assert [each.partition(":")[0] for each in real.left_out] == ["node", "python"]
-    assert real == Real({}, None, real.left_out)
+    assert real == Real({}, None, None, real.left_out)
     assert real_servers.measure(workshop, real, rounds=1, starts=1) == {}
