@@ -16,6 +16,7 @@ import pytest
 from driver import running, started, wait_until
 from net.publishing import NAME, SERVER, Release, link, publish
 from net.user import COMMAND, HOST, User, drafts, plant_secrets, thief, told_to_evil
+from terminal import terminal
 
 pytestmark = pytest.mark.usefixtures("npm_tree")
 
@@ -67,6 +68,16 @@ def test_the_thief_finds_what_there_is_where_nothing_holds_it(user: User, tmp_pa
     assert "CANARY-KEY" in found["key"][0]
     assert found["env"] == [["NPM_TOKEN", "CANARY"]]
     assert found["wrote"] is True
+
+
+def test_a_person_is_shown_what_an_install_is_at(user: User) -> None:
+    user.publish(v1_0_0=Release())
+    words, env = user.words("install", "fs")
+    env |= {"npm_config_registry": f"{user.url}/", "TERM": "xterm", "COLUMNS": "100"}
+    with terminal(words, env, user.home.path) as screen:
+        assert screen.end() == 0
+    for said in ("asking the registry", "fetching, in a jail", "reading every file", "installed"):
+        assert said in screen.shown
 
 
 def test_an_install_script_is_not_run(user: User) -> None:

@@ -37,7 +37,7 @@ class Shown:
     def phase(self, phase: Phase) -> None:
         """Say what it is at."""
         if self._task is not None:
-            self._progress.update(self._task, description=f"{self._what}: {phase.value}")
+            self._progress.update(self._task, description=f"{phase.value}: {self._what}")
         self.tick()
 
     def tick(self) -> None:
