@@ -138,17 +138,14 @@ def _pinned(workshop: Workshop, server: Server, root: Path) -> Server | None:
     """The same server out of its installed package; None where that cannot be fetched."""
     manifest = root / "tests/node/node_modules" / PACKAGE / "package.json"
     version = msgspec.json.decode(manifest.read_bytes())["version"]
-    pinned = server._replace(
-        name="real-pinned",
-        words=("npx", "-y", PACKAGE, *server.words[2:]),
-        more=(f'package: {{npm: "{PACKAGE}", version: "{version}"}}',),
-    )
-    workshop.prepare(pinned)
+    package = f'package: {{npm: "{PACKAGE}", version: "{version}"}}'
+    # A policy of its own to fetch it by, as the audit of what is measured counts starts.
+    workshop.write_policy("fetched", f"name: fetched\n{package}\n")
     settings = str(Path.home() / ".npmrc")
     env = {**os.environ, **workshop.env, "npm_config_userconfig": settings}
-    words = [workshop.mcp_jail, "install", pinned.name]
+    words = [workshop.mcp_jail, "install", "fetched"]
     done = subprocess.run(words, env=env, capture_output=True, check=False)
     if done.returncode:
-        workshop.jailed.pop(pinned.name)
         return None
-    return pinned
+    words_of_a_client = ("npx", "-y", PACKAGE, *server.words[2:])
+    return server._replace(name="real-pinned", words=words_of_a_client, more=(package,))
