@@ -65,6 +65,7 @@ TESTED_THROUGH: Final = {
     "cli/ask_page.py": "cli/test_asks.py",
     "cli/deny.py": "asks/test_answering.py",
     "cli/grants.py": "cli/test_asks.py",
+    "cli/pin_offer.py": "cli/test_wrap.py",
     "cli/ps.py": "cli/test_asks.py",
     "config/spans.py": "laws/test_rule_edit_laws.py",
     "config/splices.py": "config/test_rule_edit.py",

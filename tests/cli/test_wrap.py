@@ -107,8 +107,30 @@ def test_a_person_is_asked_once(home: Home, answer: str, code: int) -> None:
         assert "- uvx mcp-server-time" in person.shown
         assert "run time -- uvx mcp-server-time" in person.shown
         person.type(answer)
+        if code == 0:
+            person.wait_for("Fetch and pin the packages of time now? [Y/n]")
+            person.type("n\n")
         assert person.end() == code
     assert (path.read_text() != ENTRY) is (code == 0)
+
+
+def test_what_is_fetched_at_each_start_is_told_with_the_way_to_pin_it(home: Home) -> None:
+    write(home, ".cursor/mcp.json")
+    said = done(home, "wrap", "--client", "cursor", "--yes")
+    assert "pin them, once: mcp-jail install time" in said.stdout
+    write(home, ".cursor/mcp.json", URL.replace("url", "command").replace("https:", "/bin"))
+    said = done(home, "wrap", "--client", "cursor", "--yes")
+    assert "pin them" not in said.stdout
+
+
+def test_a_package_that_cannot_be_had_leaves_its_server_wrapped(home: Home) -> None:
+    path = write(home, ".cursor/mcp.json", ENTRY.replace("mcp-server-time", "./nowhere"))
+    environ = home.environ(PATH="/nowhere")
+    with terminal([MCP_JAIL, "wrap", "--client", "cursor"], environ, home.path) as person:
+        person.wait_for("Write 1 file? [y/N]")
+        person.type("y\n")
+        assert person.end() == 0
+    assert "mcp-jail" in path.read_text()
 
 
 def test_a_dry_run_shows_and_writes_nothing(home: Home) -> None:

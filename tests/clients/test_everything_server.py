@@ -71,7 +71,9 @@ def test_roots_are_the_policys_and_nobody_is_asked_for_the_server(peers: Peers) 
         return await names(client), await client.call_tool("get-roots-list", {})
 
     listed, roots = talk(
-        peers.jailed("everything", needs="filesystem: {read_only: [~/projects]}\n"),
+        peers.jailed(
+            "everything", needs="filesystem: {read_only: [~/projects]}\nelicitation: deny\n"
+        ),
         peers.home.path,
         steps,
         list_roots_callback=never,

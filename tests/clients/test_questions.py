@@ -127,7 +127,7 @@ def test_roots_are_the_policys_in_either_era_and_nobody_is_asked(home: Home, mod
 @pytest.mark.parametrize("word", ["deny", "ask"])
 def test_what_the_policy_does_not_allow_reaches_nobody(home: Home, mode: str, word: str) -> None:
     policy = ALLOWED.replace("elicitation: allow", f"elicitation: {word}")
-    policy = policy.replace("sampling: allow", f"sampling: {word}")
+    policy = policy.replace("sampling: allow", f"sampling: {word}") + "ask: {wait: 0s}\n"
     results, person = run(home, policy, mode, ("greet", {}), ("think", {}), ("count", {}))
     assert [result.is_error for result in results] == [True, True, False]
     assert person.asked == []

@@ -12,6 +12,7 @@ import sys
 
 from mcp_jail.cli.client_files import add_file_arguments, circumstances, targets_of
 from mcp_jail.cli.out import counted, folded, heading
+from mcp_jail.cli.pin_offer import offer, unpinned_of
 from mcp_jail.cli.wrap_report import WRAP, agreed, as_json, notes_of, print_notes, print_plans
 from mcp_jail.clients.applying import apply_wrap
 from mcp_jail.clients.planning import Circumstances, FilePlan, Group, Outcome, plan_wrap
@@ -110,3 +111,4 @@ def _print_end(
     folded("start the clients again; then look at what the servers say, and approve it:")
     folded(f"  mcp-jail diff {policies[0]}; mcp-jail approve {policies[0]}")
     folded("take it back: mcp-jail unwrap, with the same words")
+    offer(unpinned_of(policies), may_ask=not arguments.yes)

@@ -85,12 +85,6 @@ class Watching:
         if self._desktop is not None:
             yield from self._desktop.serve(ready)
 
-    def close(self) -> None:
-        """Listen no more, and take away what is shown."""
-        self._control.close()
-        if self._desktop is not None:
-            self._desktop.close()
-
 
 def watch(
     prepared: Prepared,
