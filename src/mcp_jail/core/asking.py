@@ -144,7 +144,8 @@ class Asking:
     def tick(self) -> list[Effect]:
         """What is due: tickets for those who cannot wait longer, asks that nobody answered."""
         state = self._state
-        if state.asks.due is None or state.asks.due > state.now:
+        due = state.asks.due
+        if due is None or due > state.now:
             return []
         effects = [_late(ask, each) for ask, each in state.asks.late(state.now)]
         for ask in state.asks.expired(state.now):

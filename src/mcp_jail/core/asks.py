@@ -207,6 +207,8 @@ class Asks:
     @property
     def due(self) -> float | None:
         """When something of this has to be looked at again, None where nothing waits."""
+        if not self._open:  # as it is at nearly every wake-up
+            return None
         times = [each.until for held in self._held.values() for each in held]
         return min([*times, *self._until.values()], default=None)
 

@@ -53,6 +53,7 @@ from mcp_jail.core.events import (
     Event,
     FileChanged,
     FromClient,
+    FromPerson,
     FromServer,
     LockChanged,
     NetTried,
@@ -74,8 +75,6 @@ from mcp_jail.core.serverside import ServerSide
 from mcp_jail.core.state import Describe, State
 from mcp_jail.core.tally import Tally
 from mcp_jail.core.undecided import Undecided
-
-AboutAsks = Tick | Answered | NotAnswered | Revoked
 
 
 class Session:
@@ -131,8 +130,10 @@ class Session:
     @property
     def due(self) -> float | None:
         """When a Tick has to come at the latest, None where nothing waits for one."""
-        times = (self._state.asks.due, self._state.walks.due)
-        return min((each for each in times if each is not None), default=None)
+        asks, walks = self._state.asks.due, self._state.walks.due
+        if asks is None or walks is None:
+            return walks if asks is None else asks
+        return min(asks, walks)
 
     def mark_questions(self, phrase: str) -> None:
         """Say what marks the questions of ours in a client; before, none are asked there."""
@@ -145,10 +146,10 @@ class Session:
                 return self._client.handle(wire.parse(line))
             case FromServer(line):
                 return self._server.handle(wire.parse(line))
-            case Oversize(from_client=True):
-                return self._oversize_from_client(event)
+            case Tick(now):
+                return self._tick(now)
             case Oversize():
-                return self._server.oversize(event)
+                return self._oversize(event)
             case ServerGone(how):
                 return self._server.end_all(mcp.SERVER_GONE, f"the server is gone ({how})")
             case AuditFailed():
@@ -158,10 +159,17 @@ class Session:
                 return self._file_changed(event)
             case NetTried():
                 return self._tried(event)
-            case Tick() | Answered() | NotAnswered() | Revoked():
+            case Answered() | NotAnswered() | Revoked():
                 return self._about_asks(event)
             case _:
                 assert_never(event)
+
+    def _tick(self, now: float) -> list[Effect]:
+        self._state.now = now
+        due = self.due
+        if due is None or due > now:
+            return []
+        return [*self._asking.tick(), *self._undecided.tick()]
 
     def _file_changed(self, event: FileChanged) -> list[Effect]:
         match event:
@@ -175,11 +183,8 @@ class Session:
             case PolicyRefused(reason):
                 return replies.policy_refused(self._state.book.policy.name, reason)
 
-    def _about_asks(self, event: AboutAsks) -> list[Effect]:
+    def _about_asks(self, event: FromPerson) -> list[Effect]:
         match event:
-            case Tick(now):
-                self._state.now = now
-                return [*self._asking.tick(), *self._undecided.tick()]
             case Answered(ticket, answer):
                 return self._asking.answer(ticket, answer)
             case NotAnswered():
@@ -203,7 +208,9 @@ class Session:
         """Whether a plain log message goes to the client now, as it is and without a record."""
         return self._server.notices.passes_logs()
 
-    def _oversize_from_client(self, event: Oversize) -> list[Effect]:
+    def _oversize(self, event: Oversize) -> list[Effect]:
+        if not event.from_client:
+            return self._server.oversize(event)
         reason = f"a line of {event.size} bytes, over the limit of {wire.MESSAGE_LIMIT}"
         error = wire.render_error(None, mcp.TOO_LARGE, f"mcp-jail: {reason}")
         return [*self._state.tally.violation("client", reason), ToClient(error)]

@@ -47,7 +47,7 @@ class Walks:
     @property
     def due(self) -> float | None:
         """When the first walk has taken too long, None where none is under way."""
-        return min(self._until.values(), default=None)
+        return min(self._until.values()) if self._until else None
 
     def late(self, now: float) -> tuple[ItemKind, ...]:
         """The kinds whose walk has taken too long."""
