@@ -264,6 +264,20 @@ def test_doctor_finds_an_entry_that_came_back_bare_and_the_cure_mends_it(home: H
     assert done(home, "doctor").returncode == 0
 
 
+def test_doctor_tells_of_a_package_that_is_missing_or_fetched_at_each_start(home: Home) -> None:
+    write(home, ".cursor/mcp.json")
+    assert done(home, "wrap", "--client", "cursor", "--yes").returncode == 0
+    said = done(home, "doctor")
+    assert said.returncode == 0
+    assert "time: its package is fetched at each start" in said.stdout
+    policy = home.policies / "time.yaml"
+    policy.write_text(policy.read_text() + '\npackage: {pypi: mcp-server-time, version: "1.0"}\n')
+    said = done(home, "doctor")
+    assert said.returncode == 1
+    assert "its package pypi mcp-server-time 1.0 is not installed" in said.stdout
+    assert "mcp-jail install time" in said.stdout
+
+
 def test_doctor_tells_of_weaker_policies_and_fails_only_when_it_is_to_be_strict(home: Home) -> None:
     home.write_policy("network: {mode: host}\nlock: {enabled: false}\n", "weak")
     said = done(home, "doctor")

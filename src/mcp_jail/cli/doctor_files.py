@@ -11,18 +11,21 @@ import msgspec
 from mcp_jail.cli.client_files import own_program
 from mcp_jail.cli.inert_text import named
 from mcp_jail.cli.out import bullet, folded, heading
+from mcp_jail.cli.pin_offer import is_unpinned
 from mcp_jail.cli.wrap_report import WORD_SHOWN, in_a_line, shown
 from mcp_jail.clients.health import Finding, look_at_clients
 from mcp_jail.clients.targets import Ground
 from mcp_jail.config import load
+from mcp_jail.core.packages import Pinned, pinned
 from mcp_jail.core.policy import NetworkMode, Policy, Sandbox, Text, Tls, Verdict, Via
-from mcp_jail.errors import JailError
-from mcp_jail.store.places import find_places, home_folder
+from mcp_jail.errors import JailError, PackageError
+from mcp_jail.packages.installed import find
+from mcp_jail.store.places import Places, find_places, home_folder
 from mcp_jail.store.policies import find_policy, policy_names
 
 
 class Weakness(msgspec.Struct, frozen=True):
-    """A policy that is weaker than the default, or no policy at all."""
+    """A policy that is weaker than the default, is none at all, or lacks its package."""
 
     policy: str
     message: str
@@ -89,6 +92,25 @@ def _weaknesses(environ: Mapping[str, str]) -> Iterator[Weakness]:
         for message, key in _weak_keys(policy):
             cure = f"in {file.path}, take out: {key}"
             yield Weakness(name, message, cure, fails=False)
+        yield from _package_faults(places, name, policy)
+
+
+def _package_faults(places: Places, name: str, policy: Policy) -> Iterator[Weakness]:
+    """A package that is pinned and not here, or one that would be fetched at each start."""
+    cure = f"mcp-jail install {name}"
+    package = pinned(policy.package)
+    if package is not None and not _is_installed(places, package):
+        yield Weakness(name, f"its package {package} is not installed", cure, fails=True)
+    if is_unpinned(policy):
+        message = "its package is fetched at each start, which its jail does not reach"
+        yield Weakness(name, message, cure, fails=False)
+
+
+def _is_installed(places: Places, package: Pinned) -> bool:
+    try:
+        return find(places, package) is not None
+    except PackageError:
+        return False  # damaged, and no run starts it
 
 
 def _weak_keys(policy: Policy) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ import sys
 
 from mcp_jail.cli import install
 from mcp_jail.cli.out import folded
+from mcp_jail.core.policy import Policy
 from mcp_jail.errors import JailError
 from mcp_jail.packages.commands import read_command
 from mcp_jail.proxy.prepare import judge
@@ -18,7 +19,7 @@ from mcp_jail.proxy.prepare import judge
 
 def unpinned_of(policies: list[str]) -> list[str]:
     """The policies whose server is fetched at each start."""
-    return [name for name in policies if _is_unpinned(name)]
+    return [name for name in policies if _names_unpinned(name)]
 
 
 def offer(policies: list[str], *, may_ask: bool) -> None:
@@ -43,11 +44,17 @@ def offer(policies: list[str], *, may_ask: bool) -> None:
             folded(f"{name} is not pinned: {error.message}", note=error.hint)
 
 
-def _is_unpinned(name: str) -> bool:
+def is_unpinned(policy: Policy) -> bool:
     """Whether a policy's server is an npx or uvx command without a package."""
+    words = () if policy.server is None else policy.server.command
     try:
-        policy = judge(name=name, policy_file=None).policy
-        words = () if policy.server is None else policy.server.command
         return policy.package is None and bool(words) and read_command(words) is not None
+    except JailError:
+        return False  # one that cannot be pinned
+
+
+def _names_unpinned(name: str) -> bool:
+    try:
+        return is_unpinned(judge(name=name, policy_file=None).policy)
     except JailError:
         return False
