@@ -7,6 +7,7 @@ from a desktop does, and so its tree ends with it.
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -40,8 +41,14 @@ def served(home: Home, *arguments: str, era: str = "legacy") -> Iterator[Client]
 def at_terminal(home: Home, *words: str, **environ: str) -> Iterator[Terminal]:
     """A person who types `mcp-jail WORDS` into a terminal of their own."""
     variables = home.environ(TERM="dumb", COLUMNS="80", **environ)
-    with controlled([str(MCP_JAIL), *words], variables, home.path) as screen:
+    line = shlex.join([str(MCP_JAIL), *words])
+    with controlled(typed(line), variables, home.path) as screen:
         yield screen
+
+
+def typed(line: str) -> list[str]:
+    """A line as a person types it: into a shell with job control, which then ends."""
+    return ["bash", "--norc", "--noprofile", "-i", "-c", f"{line}\nexit $?"]
 
 
 @contextmanager

@@ -55,6 +55,7 @@ TESTED_THROUGH: Final = {
     "cli/unwrap.py": "cli/test_wrap.py",
     "cli/wrap_report.py": "cli/test_wrap.py",
     "cli/why.py": "cli/test_commands.py",
+    "asks/lineage.py": "asks/test_who.py",
     "asks/calling.py": "asks/test_answering.py",
     "asks/protocol.py": "proxy/test_control.py",
     "cli/agent.py": "asks/test_approving.py",

@@ -14,6 +14,9 @@ import pytest
 
 from driver import ERAS, MCP_JAIL, Client, Home, command, wait_until
 from driver import running as run_client
+from mcp_jail.asks import processes
+from mcp_jail.asks.lineage import Running, fault_of_lineage
+from mcp_jail.asks.processes import ancestors, process
 from mcp_jail.config import load
 from mcp_jail.core.policy import Constraint, ToolRule
 from mcp_jail.store.places import find_places
@@ -185,36 +188,81 @@ sys.exit(guard.wait())
 """
 
 
+BELOW = "a process that an MCP client started"
+LEFT = "a process that whoever started it has left alone"
+
+# A program that starts itself again so many times, and then another.
+NEST = """
+import subprocess, sys
+depth, *words = sys.argv[1:]
+again = [sys.executable, "-I", "-c", sys.orig_argv[3]]
+sys.exit(subprocess.call([*again, str(int(depth) - 1), *words] if int(depth) else words))
+"""
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{allow}", "a process that an MCP client started"),
-        ("script -qec {quoted} /dev/null", "a process that an MCP client started"),
-        ("setsid --wait --ctty {allow} < $TERMINAL", "a process that an MCP client started"),
-        ("setsid {allow} < /dev/null &", "a process that whoever started it has left alone"),
-        ("(setsid bash -c {quoted} < /dev/null &)", "a process"),
-        ("(setsid script -qec {quoted} /dev/null < /dev/null &)", "a process of an agent"),
+        ("{allow}", BELOW),
+        ("script -qec {quoted} /dev/null", BELOW),
+        ("script -qec {nested} /dev/null", BELOW),
+        ("setsid --wait --ctty {allow} < $TERMINAL", BELOW),
+        ("setsid {allow} < /dev/null &", LEFT),
+        ("setsid --fork script -qec {quoted} /dev/null < /dev/null", LEFT),
+        ("setsid --fork script -qec {interactive} /dev/null < /dev/null", LEFT),
+        ("(setsid bash -c {quoted} < /dev/null &)", LEFT),
+        ("(setsid script -qec {quoted} /dev/null < /dev/null &)", LEFT),
     ],
 )
+@pytest.mark.parametrize("agent", ["CLAUDECODE", "NOTHING"])
 def test_an_agents_shell_does_not_answer_for_itself(
-    home: Home, tmp_path: Path, line: str, reason: str
+    home: Home, tmp_path: Path, line: str, reason: str, agent: str
 ) -> None:
     go, out = tmp_path / "go", tmp_path / "out"
     allow = f"{MCP_JAIL} allow --yes >> {out} 2>&1"
-    script = line.format(allow=allow, quoted=shlex.quote(allow + "; true"))
+    script = line.format(
+        allow=allow,
+        quoted=shlex.quote(allow + "; true"),
+        interactive=shlex.quote(f"bash -ic {shlex.quote(allow + '; true')}"),
+        nested=shlex.quote(
+            f"{shlex.join([sys.executable, '-I', '-c', NEST])} 70 {MCP_JAIL} allow --yes"
+        ),
+    )
     ours, theirs = os.openpty()
-    environ = home.environ(GO=str(go), TERMINAL=os.ttyname(theirs), CLAUDECODE="1")
+    environ = home.environ(GO=str(go), TERMINAL=os.ttyname(theirs), **{agent: "1"})
     words = [sys.executable, "-I", "-c", AGENT, script, str(MCP_JAIL), "run", "fs"]
     with run_client([*words, *command("echo.py")], environ, home.path) as client:
         client.open()
         held(client, home)
         go.touch()
-        wait_until(lambda: "refused" in answers(home))
+        wait_until(lambda: bool(answers(home)))
     os.close(ours)
     os.close(theirs)
     (entry,) = [each for each in home.audit() if each["kind"] == "answer"]
-    assert entry["reason"].startswith(reason)
+    assert (entry["verdict"], entry["reason"]) == ("refused", reason)
     assert not [each for each in home.audit() if each["kind"] == "result"]
+
+
+def test_a_chain_that_is_too_long_to_be_seen_whole_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(processes, "DEPTH_LIMIT", 1)
+    chain = [process(os.getpid()), *ancestors(os.getpid())]
+    fault = fault_of_lineage([each for each in chain if each], Running((), frozenset()))
+    assert fault == "a process whose ancestors are not all to be seen"
+
+
+@pytest.mark.parametrize("line", ["{allow}", "sh -c {quoted}", "bash -c {quoted}"])
+def test_what_nobody_typed_into_a_shell_does_not_answer(
+    client: Client, home: Home, line: str
+) -> None:
+    _, ticket = held(client, home)
+    allow = f"{MCP_JAIL} allow {ticket} --yes"
+    words = shlex.split(line.format(allow=allow, quoted=shlex.quote(allow + "; true")))
+    with controlled(words, home.environ(TERM="dumb", COLUMNS="80"), home.path) as screen:
+        screen.end()
+    says_audit(home, "refused")
+    assert waiting(home)
 
 
 def test_an_agents_variables_give_it_away_in_a_terminal_of_its_own(

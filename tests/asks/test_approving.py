@@ -56,6 +56,21 @@ def test_an_agents_shell_does_not_approve_what_it_has_read(
     assert listing.files.read() is None
 
 
+def test_who_leaves_its_client_does_not_approve_or_trust(listing: Listing, tmp_path: Path) -> None:
+    cloned = listing.home.projects / "jail.yaml"
+    cloned.write_text("name: cloned\n")
+    out = tmp_path / "out"
+    lines = (
+        f"setsid --fork {MCP_JAIL} trust {cloned} --yes >> {out} 2>&1",
+        f"setsid --fork sh -c '{MCP_JAIL} trust {cloned} --yes; true' >> {out} 2>&1",
+        f"setsid --fork {MCP_JAIL} approve fs --yes --seen {listing.digest()} >> {out} 2>&1",
+        f"until [ $(grep -c 'not taken from' {out}) = 3 ]; do sleep 0.1; done",
+    )
+    as_agent(listing, "; ".join(lines), tmp_path)
+    assert out.read_text().count("a process that whoever started it has left alone") == 3
+    assert listing.files.read() is None
+
+
 def test_an_agents_shell_does_not_trust_a_policy(listing: Listing, tmp_path: Path) -> None:
     cloned = listing.home.projects / "jail.yaml"
     cloned.write_text("name: cloned\n")

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mcp_jail.asks.lineage import Running, clients_of
 from mcp_jail.asks.processes import process
-from mcp_jail.asks.who import Peer, clients_of, fault_of, peer_of
+from mcp_jail.asks.who import Peer, fault_of, peer_of
 
 PRINTS_ITS_CHILD = """
 import subprocess, sys
@@ -63,13 +64,15 @@ def test_a_process_below_a_client_and_the_client_itself_may_not_answer() -> None
     me = process(os.getpid())
     assert me is not None
     with child_of() as (_, below):
-        fault = fault_of(Peer(below, os.geteuid(), os.pidfd_open(below)), frozenset({me.mark}))
+        fault = fault_of(
+            Peer(below, os.geteuid(), os.pidfd_open(below)), Running((), frozenset({me.mark}))
+        )
         assert fault == "a process that an MCP client started"
 
 
 def test_another_user_may_not_answer() -> None:
     peer = Peer(os.getpid(), os.geteuid() + 1, os.pidfd_open(os.getpid()))
-    assert fault_of(peer, frozenset()) == "another user"
+    assert fault_of(peer, Running((), frozenset())) == "another user"
 
 
 def test_a_process_that_has_ended_may_not_answer_whoever_has_its_number_now() -> None:
@@ -77,7 +80,7 @@ def test_a_process_that_has_ended_may_not_answer_whoever_has_its_number_now() ->
     pidfd = os.pidfd_open(child.pid)
     child.wait()
     peer = Peer(os.getpid(), os.geteuid(), pidfd)
-    assert fault_of(peer, frozenset()) == "a process that has ended"
+    assert fault_of(peer, Running((), frozenset())) == "a process that has ended"
 
 
 def test_a_peer_is_who_connected() -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from persons import controlled
+from persons import controlled, typed
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -134,7 +134,7 @@ class Reader:
         An answer to an ask is typed into a terminal.
         """
         if step.command.startswith(AT_A_TERMINAL):
-            words = ["bash", "-c", self._here(step.command)]
+            words = typed(self._here(step.command))
             with controlled(words, self.environ | {"TERM": "dumb"}, self.home) as screen:
                 self.code = screen.end()
             return screen.shown.replace(str(self.home), WRITTEN_HOME)

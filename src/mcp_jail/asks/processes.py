@@ -7,8 +7,9 @@ from typing import Final
 
 import msgspec
 
-# Ancestors that are looked at. A deeper chain is made to tire out who looks.
-DEPTH_LIMIT: Final = 64
+# Ancestors that are looked at. A deeper chain is made to tire out who looks, and does not end with
+# the first process of all, which tells.
+DEPTH_LIMIT: Final = 1_000
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -81,6 +82,19 @@ def namespaces(pid: int) -> tuple[int, ...] | None:
         return tuple(os.stat(f"/proc/{pid}/ns/{kind}").st_ino for kind in ("user", "pid", "mnt"))
     except OSError:
         return None
+
+
+def control_group(pid: int) -> str:
+    """The control groups of a process (cgroups(7)), empty where they may not be seen.
+
+    A service manager gives each program of a desktop and each login one of its own, and whoever
+    leaves its parent stays in it.
+    """
+    try:
+        with open(f"/proc/{pid}/cgroup", "rb") as file:
+            return file.read(64 * 1024).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def environ_names(pid: int) -> frozenset[str]:

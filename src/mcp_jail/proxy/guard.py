@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from mcp_jail.asks.who import clients_of
+from mcp_jail.asks.lineage import clients_of
 from mcp_jail.core.audit import Chain, Entry
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.redact import Redactor, arguments_digest

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mcp_jail.asks.who import clients_of_all, fault_of, fault_of_service
+from mcp_jail.asks.lineage import running_in
+from mcp_jail.asks.who import fault_of, fault_of_service
 from mcp_jail.core.events import (
     AskOver,
     AskPerson,
@@ -103,7 +104,7 @@ def watch(
         name,
         session.asks,
         status=_status(prepared, run, session, server),
-        fault_of=lambda peer: fault_of(peer, clients_of_all(places)),
+        fault_of=lambda peer: fault_of(peer, running_in(places)),
         clock=time.monotonic,
     )
     desktop = None
@@ -114,7 +115,7 @@ def watch(
             shown_by(redactor.arguments),
             seconds=lambda: session.asks.remember,
             is_wanted=lambda: Channel.DESKTOP in session.policy.ask.channels,
-            fault_of=lambda pid: fault_of_service(pid, clients_of_all(places)),
+            fault_of=lambda pid: fault_of_service(pid, running_in(places)),
         )
     return Watching(lock, PolicyKeeping(prepared.judged, time.monotonic), control, desktop)
 

@@ -1,0 +1,131 @@
+"""Whose child a process is: a client's or an agent's, or one of a person's own terminals.
+
+A process that leaves its client is a child of the first process of the system or of the session's
+manager from then on. A person's terminals are such children as well, so they are known by name;
+any other one that shares the control group of a client is taken for one that was left there.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+
+from mcp_jail.asks.processes import Mark, Process, ancestors, control_group, environ_names
+from mcp_jail.store import runs
+from mcp_jail.store.places import Places
+
+_SHELL_NAMES = "ash bash csh dash elvish fish ksh mksh nu pwsh sh tcsh xonsh zsh"
+_SHELLS: Final = frozenset(_SHELL_NAMES.split())
+
+# What starts another program and waits for it; it is never the client.
+_LAUNCHER_NAMES = "env nice node npm npx timeout uv uvx"
+_LAUNCHERS: Final = _SHELLS | frozenset(_LAUNCHER_NAMES.split())
+
+# What a client and a person's terminal may both descend from, by the name in /proc (15 bytes).
+_ABOVE_NAMES = """
+    systemd init launchd login sshd sshd-session su sudo doas runuser agetty screen SCREEN tmux
+    zellij gdm-session-wor gdm-x-session gdm-wayland-ses sddm-helper lightdm gnome-shell
+    gnome-session-b gnome-session plasmashell plasma_session startplasma-way startplasma-x11
+    ksmserver kwin_wayland kwin_x11 xfce4-session cinnamon-sessio mate-session lxqt-session
+    lxsession sway Hyprland labwc wayfire river niri i3 bspwm awesome dwm openbox xmonad-x86_64-l
+    qtile xinit startx
+"""
+_ABOVE: Final = frozenset(_ABOVE_NAMES.split()) | {"tmux: server"}
+
+# Variables that an agent's shell sets for what it runs; a child keeps them through `setsid`.
+_AGENT_VARIABLES = """
+    CLAUDECODE CLAUDE_CODE_ENTRYPOINT CURSOR_AGENT CURSOR_TRACE_ID GEMINI_CLI CODEX_SANDBOX
+    CODEX_SANDBOX_NETWORK_DISABLED OPENCODE AMP_THREAD_ID GOOSE_TERMINAL CLINE_ACTIVE COPILOT_CLI
+    QWEN_CODE
+"""
+_AGENTS: Final = frozenset(_AGENT_VARIABLES.split())
+
+# Programs that hold a person's terminals: with `_ABOVE`, what may be a child of the first process.
+_TERMINAL_NAMES = """
+    alacritty blackbox code code-oss codium contour cursor foot footserver ghostty gnome-console
+    gnome-terminal- guake hyper idea kgx kitty konsole lxterminal mate-terminal mlterm ptyxis
+    ptyxis-agent pycharm qterminal rio rxvt sakura st tabby terminator terminology tilda tilix
+    urxvt urxvtd warp warp-terminal wezterm-gui wezterm-mux-ser windsurf xfce4-terminal xterm
+    yakuake zed zed-editor
+"""
+_TERMINALS: Final = _ABOVE | frozenset(_TERMINAL_NAMES.split())
+
+
+class Running(msgspec.Struct, frozen=True):
+    """The guards that run, and the processes that each was started by."""
+
+    guards: tuple[int, ...]
+    clients: frozenset[Mark]
+
+
+def running_in(places: Places) -> Running:
+    """All guards of this user: no agent decides for another's server either."""
+    found = runs.running(places)
+    then = {Mark(*mark) for run in found for mark in run.clients}
+    clients = frozenset(then.union(*(clients_of(run.pid) for run in found)))
+    return Running(tuple(run.pid for run in found), clients)
+
+
+def clients_of(guard: int) -> tuple[Mark, ...]:
+    """The processes a guard was started by: its client, and what that one runs in.
+
+    Ends with the one that leads the session, which is left out where it is the shell of a terminal
+    or stands above the client; and below the multiplexer or desktop that a person's own terminals
+    run in as well.
+    """
+    found: list[Mark] = []
+    is_client_seen = False
+    for each in ancestors(guard):
+        if each.pid == 1 or each.name in _ABOVE:
+            break
+        if each.leads_session and (each.name in _SHELLS or is_client_seen):
+            break
+        found.append(each.mark)
+        if each.leads_session:
+            break
+        is_client_seen |= each.name not in _LAUNCHERS
+    return tuple(found)
+
+
+def fault_of_lineage(chain: list[Process], running: Running) -> str | None:
+    """Why a process, the first of its chain of ancestors, may not decide for a person."""
+    if not chain or chain[-1].parent != 0:
+        return "a process whose ancestors are not all to be seen"
+    if any(each.mark in running.clients for each in chain):
+        return "a process that an MCP client started"
+    if _is_left_alone(chain, running):
+        return "a process that whoever started it has left alone"
+    for each in chain:
+        found = sorted(environ_names(each.pid) & _AGENTS)
+        if found:
+            return f"a process of an agent ({found[0]} is set)"
+    return None
+
+
+def is_typed(chain: list[Process]) -> bool:
+    """Whether a shell with job control began a process, as it does what is typed into it."""
+    first, *above = chain
+    return any(
+        each.name in _SHELLS and each.session == first.session and each.group != first.group
+        for each in above
+    )
+
+
+def _is_left_alone(chain: list[Process], running: Running) -> bool:
+    """Whether the chain leads to a process that may have left a client."""
+    for each, parent in pairwise(chain):
+        if parent.pid != 1 and parent.name != "systemd":
+            continue
+        if parent.name in _SHELLS and parent.session == each.session:
+            return False  # the shell of a container that was entered by it
+        if each.name in _TERMINALS:
+            return False
+        guards = [guard for guard in running.guards if _shares_group(each, guard)]
+        return any(each.mark not in {up.mark for up in ancestors(guard)} for guard in guards)
+    return False
+
+
+def _shares_group(each: Process, guard: int) -> bool:
+    return control_group(each.pid) == control_group(guard)
