@@ -48,7 +48,7 @@ def at_terminal(home: Home, *words: str, **environ: str) -> Iterator[Terminal]:
 
 def typed(line: str) -> list[str]:
     """A line as a person types it: into a shell with job control, which then ends."""
-    return ["bash", "--norc", "--noprofile", "-i", "-c", f"{line}\nexit $?"]
+    return ["bash", "--norc", "--noprofile", "-i", "-c", f"{line}\n(exit $?)"]
 
 
 @contextmanager

@@ -151,6 +151,9 @@ def test_always_for_what_no_rule_can_say_answers_nothing(client: Client, home: H
     before = (home.policies / "fs.yaml").read_text()
     with at_terminal(home, "allow", ticket, "--for", "always", "--yes") as screen:
         assert screen.end() == 2
+        assert "read it whole: add --full" in screen.shown
+    with at_terminal(home, "allow", ticket, "--for", "always", "--yes", "--full") as screen:
+        assert screen.end() == 2
         assert "there is no rule for exactly this" in screen.shown
     assert (home.policies / "fs.yaml").read_text() == before
     assert waiting(home)

@@ -65,16 +65,36 @@ def test_what_waits_is_shown_with_exact_arguments_and_hidden_characters(home: Ho
         assert json.loads(json.loads(line)["arguments"]) == arguments
 
 
-def test_a_long_argument_is_cut_and_said_to_be(home: Home) -> None:
+def test_what_is_not_shown_whole_is_said_to_be_cut_and_shown_if_asked_for(home: Home) -> None:
     with served(home, "fs", *command("echo.py")) as client:
-        client.ask("tools/call", name="echo", arguments={"text": "x" * 400_000})
+        arguments = {"pad": "B" * 50_000, "text": "rm -rf /"}
+        client.ask("tools/call", name="echo", arguments=arguments)
         ticket_of(home)
         with at_terminal(home, "allow") as screen:
             screen.wait_for("[N]o: ")
             assert "are left out here" in screen.shown
-            assert "are shown" in screen.shown
+            assert "not all of it is shown; --full shows the rest" in screen.shown
             screen.type("n\n")
             screen.end()
+        with at_terminal(home, "allow", "--full") as screen:
+            screen.wait_for("[N]o: ")
+            assert "left out" not in screen.shown
+            assert screen.shown.count("B") >= 50_000
+            screen.type("n\n")
+            screen.end()
+
+
+def test_what_is_too_long_to_be_shown_whole_is_never_allowed(home: Home) -> None:
+    with served(home, "fs", *command("echo.py")) as client:
+        arguments = {"pad": "B" * 300_000, "z_cmd": "rm -rf /"}
+        client.ask("tools/call", name="echo", arguments=arguments)
+        ticket_of(home)
+        for words in ([], ["--yes"], ["--yes", "--full"]):
+            with at_terminal(home, "allow", *words) as screen:
+                assert screen.end() == 2
+                assert "too many to be shown whole" in screen.shown
+        with at_terminal(home, "deny") as screen:
+            assert screen.end() == 0
 
 
 def test_which_of_several_asks_must_be_said(home: Home) -> None:

@@ -554,7 +554,7 @@ def test_an_ask_is_written_down_with_its_arguments_and_what_came_of_it_without()
     play = asking()
     play.calls("delete", arguments=PATH)
     says_no(play)
-    asked, answered = play.entries
+    asked, answered, _ = play.entries
     assert msgspec.json.decode(asked.arguments or b"") == PATH
     assert (asked.rule, asked.reason) == ("tools.default", "needs the user's approval")
     assert (answered.arguments, answered.reason, answered.rule) == (None, "", "tools.default")
@@ -603,3 +603,25 @@ def test_answers_that_are_refused_are_written_down_only_so_often() -> None:
     for _ in range(1_100):
         play.handle(NotAnswered("X", "command line", "nobody"))
     assert len(play.entries) == 1_000
+
+
+def test_a_no_to_a_call_that_waits_is_a_denied_call_in_the_audit() -> None:
+    play = asking()
+    play.calls("t", "one", arguments=PATH)
+    play.calls("t", "two", arguments=PATH)
+    says_no(play)
+    denied = [entry for entry in play.entries if entry.kind is Kind.CALL]
+    assert [(e.verdict, e.reason, e.rule) for e in denied] == [
+        ("deny", "denied by the user", "tools.default")
+    ] * 2
+    assert denied[0].detail == {"ask": "TICK01"}
+    assert len({entry.id for entry in denied}) == 2
+
+
+def test_nobody_is_asked_about_what_a_limit_refuses_anyway() -> None:
+    play = Play(tools={"rules": {"t": {"decision": "ask", "limit": "1/h"}}})
+    play.calls("t", "one")
+    says_yes(play)
+    assert play.calls("t", "two") == []
+    assert len(play.asks) == 1
+    assert "more than 1 an hour" in play.text

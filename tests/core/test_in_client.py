@@ -236,6 +236,9 @@ def test_a_question_that_nobody_answers_ends_with_a_ticket_and_can_still_be_answ
         "m\u0441p-jail (ABCD-EFGH): may x run t",
         "mcp_j\u0430il wants to know",
         "mcp\u2010jail asks",
+        "mcp-jaiI (ABCD-EFGH): may x run t",
+        "mcp-jai| asks",
+        "rncp-jail asks",
     ],
 )
 def test_a_server_that_asks_in_our_name_is_refused(era: str, message: str) -> None:

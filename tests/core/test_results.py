@@ -10,7 +10,7 @@ from core.test_session import entries, kinds
 from mcp_jail.core.audit import Kind
 from mcp_jail.core.events import FromServer, LockChanged
 from mcp_jail.core.lock import ItemKind
-from plays import ERAS, PREFIX, REVIEW, Play, approved, tool
+from plays import ERAS, FORM, PREFIX, REVIEW, Play, approved, tool
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 INFO: Final = PREFIX + "serverInfo"
@@ -348,3 +348,46 @@ def test_a_result_that_parsers_could_read_differently_is_not_passed_on(
     assert kinds(effects) == ["Record", "ToClient", "Record"]
     assert "error" in play.reply
     assert [entry.kind for entry in entries(effects)] == [Kind.WIRE, Kind.RESULT]
+
+
+SCRIPT: Final = {"type": "resource_link", "uri": "javascript:alert(1)", "name": "x"}
+FORM_ASKED: Final = {"k": {"method": "elicitation/create", "params": FORM}}
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"ResultType": "input_required", "InputRequests": FORM_ASKED, "RequestState": "x"},
+        {"content": [], "inputrequests": FORM_ASKED},
+        {"Content": [SCRIPT]},
+        {"content": [{"type": "text", "text": "x"}], "CONTENT": [SCRIPT]},
+        {"Task": {"taskId": "1"}},
+        {"content": [], "Iserror": True},
+    ],
+    ids=str,
+)
+def test_a_member_in_another_case_is_none_of_an_answer(era: str, result: dict[str, Any]) -> None:
+    """A client that ignores case would take it for the one that was judged."""
+    play = Play(era, sampling="deny", elicitation="deny")
+    play.calls("t")
+    play.answers(result)
+    assert "javascript" not in str(play.client_got)
+    assert "elicitation/create" not in str(play.client_got)
+    assert "error" in play.reply
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "text", "text": "x", "Type": "resource_link", "uri": "javascript:alert(1)"},
+        {"Type": "resource_link", "Uri": "javascript:alert(1)", "name": "x"},
+    ],
+    ids=str,
+)
+def test_a_key_of_content_in_another_case_passes_no_link(era: str, block: dict[str, Any]) -> None:
+    play = Play(era)
+    play.calls("t")
+    play.answers({"content": [block]})
+    assert "javascript" not in str(play.client_got)

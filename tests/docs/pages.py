@@ -9,11 +9,14 @@ as wide as the paths in them.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -103,6 +106,7 @@ class Reader:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.code = 0
+        self._beside: list[subprocess.Popen[bytes]] = []
         home.mkdir(mode=0o700)
         self.environ = {
             "HOME": str(home),
@@ -131,8 +135,14 @@ class Reader:
     def run(self, step: Step) -> str:
         """Run a command as a shell would after the ones before; what it printed.
 
-        An answer to an ask is typed into a terminal.
+        An answer to an ask is typed into a terminal; what ends with `&` goes on beside the page.
         """
+        if step.command.endswith(" &"):
+            words = ["bash", "-c", self._here(step.command).removesuffix("&")]
+            self._beside.append(
+                subprocess.Popen(words, cwd=self.home, env=self.environ, start_new_session=True)
+            )
+            return ""
         if step.command.startswith(AT_A_TERMINAL):
             words = typed(self._here(step.command))
             with controlled(words, self.environ | {"TERM": "dumb"}, self.home) as screen:
@@ -151,6 +161,13 @@ class Reader:
         )
         self.code = done.returncode
         return done.stdout.replace(str(self.home), WRITTEN_HOME)
+
+    def close(self) -> None:
+        """End what still goes on beside the page."""
+        for process in self._beside:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def _here(self, text: str) -> str:
         return text.replace(WRITTEN_HOME, str(self.home))

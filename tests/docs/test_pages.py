@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,7 +12,6 @@ from typing import Final
 import pytest
 
 from docs.pages import PAGES, ROOT, File, Reader, Step, fences, fits, steps
-from driver import processes_with
 from net.publishing import SERVER, Release, publish
 
 TRIED: Final = [page for page in PAGES if any(steps(page.read_text()))]
@@ -77,9 +73,7 @@ def reader(tmp_path: Path, npm_tree: Path, registry: str) -> Iterator[Reader]:
     reader.install(npm_tree, "@modelcontextprotocol/server-filesystem")
     (reader.home / ".npmrc").write_text(f"registry={registry}/\n")
     yield reader
-    for pid in processes_with(f"{reader.home}/"):  # what a page that failed left running
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    reader.close()
 
 
 @pytest.mark.parametrize("page", TRIED, ids=relative)

@@ -104,7 +104,7 @@ CLIENTS: Final = {
     "aiohttp": """
         import asyncio, aiohttp
         async def fetch(url):
-            async with aiohttp.ClientSession() as session:
+            async with aiohttp.ClientSession(trust_env=True) as session:
                 async with session.get(url) as answer:
                     return await answer.json(content_type=None)
         def fetched(url):

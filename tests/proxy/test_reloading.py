@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from driver import ERAS, Client, Home, command, started, wait_until
+from persons import served
 
 POLICY = "filesystem: {read_only: [~/projects]}\ntools: {default: allow}\n"
 
@@ -127,3 +128,21 @@ def test_a_trusted_file_that_changes_must_be_trusted_again(home: Home) -> None:
         wait_until(is_refused)
         client.wait_for_stderr("has changed since it was trusted")
         assert passes(client)
+
+
+def test_a_trusted_file_is_taken_up_once_it_is_trusted_again(home: Home) -> None:
+    cloned = home.projects / "jail.yaml"
+    cloned.write_text("name: cloned\ntools: {default: allow}\nlock: {first: trust}\n")
+    assert trusts(home, cloned) == 0
+    words = ("run", "--policy", str(cloned), *command("echo.py"))
+    # Its client is a process of its own, so that this one may trust a policy meanwhile.
+    with served(home, *words[1:]) as client:
+        assert passes(client)
+        cloned.write_text(cloned.read_text().replace("allow", "deny"))
+        assert trusts(home, cloned) == 0
+        wait_until(lambda: not passes(client))
+
+
+def trusts(home: Home, path: Path) -> int:
+    with started(home, "trust", str(path), "--yes") as trusting:
+        return trusting.wait()

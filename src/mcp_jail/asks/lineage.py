@@ -120,11 +120,16 @@ def _is_left_alone(chain: list[Process], running: Running) -> bool:
             continue
         if parent.name in _SHELLS and parent.session == each.session:
             return False  # the shell of a container that was entered by it
-        if each.name in _TERMINALS:
+        if each.name in _TERMINALS or _is_login(each):
             return False
         guards = [guard for guard in running.guards if _shares_group(each, guard)]
         return any(each.mark not in {up.mark for up in ancestors(guard)} for guard in guards)
     return False
+
+
+def _is_login(each: Process) -> bool:
+    """Whether it is a shell that began the session of a terminal, as a login does."""
+    return each.name in _SHELLS and each.leads_session and each.terminal != 0
 
 
 def _shares_group(each: Process, guard: int) -> bool:

@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the ticket and how to answer."""
     parser.add_argument("ticket", metavar="TICKET", nargs="?", help="which ask (default: the only)")
     add_for(parser, words="once|15m|session|always")
+    parser.add_argument("--full", action="store_true", help="cut no text, however long")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
@@ -46,9 +47,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Show, ask, answer; 1 if the person says no."""
     places = find_places()
     run_, view = ask_of(places, arguments.ticket)
-    print_ask(view)
+    is_cut = print_ask(view, full=arguments.full)
+    if len(view.arguments) != view.size:
+        raise UsageError(
+            f"its arguments have {view.size:,} characters, too many to be shown whole",
+            hint="deny it, or write a rule that allows it by other means than its exact arguments",
+        )
+    if is_cut and arguments.yes:
+        raise UsageError("not all of it is shown", hint="read it whole: add --full")
     lasts = arguments.lasts or "once"
     if not arguments.yes:
+        if is_cut:
+            bullet("not all of it is shown; --full shows the rest")
         lasts = _asked(arguments.lasts)
         if not lasts:
             bullet("not answered; mcp-jail deny says no")

@@ -10,8 +10,8 @@ from rich.text import Text
 from mcp_jail.asks.calling import call, call_all
 from mcp_jail.asks.protocol import AskView, GrantView
 from mcp_jail.cli.entry_lines import plain_text
-from mcp_jail.cli.inert_text import json_lines, on_one_line
-from mcp_jail.cli.out import bullet, console, heading
+from mcp_jail.cli.inert_text import CUT, json_lines, on_one_line
+from mcp_jail.cli.out import bullet, console, folded, heading
 from mcp_jail.core.asks import Lasts
 from mcp_jail.errors import UsageError
 from mcp_jail.store.places import Places
@@ -52,21 +52,26 @@ def ask_of(places: Places, ticket: str | None) -> tuple[Run, AskView]:
     )
 
 
-def print_ask(view: AskView) -> None:
-    """The page of an ask; a server's and a model's words stand behind gutters."""
+def print_ask(view: AskView, *, full: bool = False) -> bool:
+    """The page of an ask; a server's and a model's words stand behind gutters.
+
+    Whether something of it is left out, which it says.
+    """
     out = console()
     what = plain_text(view.name or view.method)
     heading(f"{view.ticket}  {plain_text(view.server)}: {what}")
     how = "" if view.method == "tools/call" else f" ({plain_text(view.method)})"
     out.print(Text(f"  with exactly these arguments{how}:"))
-    for line in json_lines(_pretty(view), max(out.width - _BESIDE, 40)):
+    lines = json_lines(_pretty(view), max(out.width - _BESIDE, 40), cut=not full)
+    for line in lines:
         out.print(Text(f"    {line.gutter} {on_one_line(line.text)}".rstrip()), soft_wrap=True)
     if not _is_whole(view):
         bullet(f"cut: {len(view.arguments):,} of {view.size:,} characters are shown")
     where = f" ({plain_text(view.where)})" if view.where else ""
-    bullet(f"{plain_text(view.reason)}: {plain_text(view.rule)}{where}")
+    folded(f"{plain_text(view.reason)}: {plain_text(view.rule)}{where}")
     waits = f", {view.held} waiting" if view.held else ", to be called again"
     bullet(f"asked {age(view.age)} ago{waits}")
+    return not _is_whole(view) or any(line.gutter == CUT for line in lines)
 
 
 def print_grants(views: Sequence[GrantView]) -> None:

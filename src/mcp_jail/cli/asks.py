@@ -34,6 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
             print_ask(view)
     for each in silent:
         sys.stderr.write(f"mcp-jail: {each}\n")
-    if not found and not arguments.json:
+    if found and not arguments.json:
+        bullet("answer in a terminal: mcp-jail allow TICKET, or mcp-jail deny TICKET")
+    if not found and not silent and not arguments.json:
         bullet("nothing waits for an answer")
     return ExitCode.OK if found else ExitCode.NEGATIVE

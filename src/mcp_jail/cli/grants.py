@@ -47,6 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError(f"no answer counts under '{plain_text(arguments.revoke)}'")
         call(places, named[0], "revoke", ticket=arguments.revoke.upper())
         bullet(f"taken back: {arguments.revoke.upper()}")
+        if any(v.lasts == "always" for _, v in found if v.ticket == arguments.revoke.upper()):
+            bullet("its rule still stands in the policy and lets the call pass: take it out there")
         return ExitCode.OK
     views = [view for _, view in found]
     if arguments.json:
@@ -54,6 +56,6 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(msgspec.json.encode(view).decode() + "\n")
     else:
         print_grants(views)
-        if not views:
+        if not views and not silent:
             bullet("no answer counts any more")
     return ExitCode.OK if views else ExitCode.NEGATIVE

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(msgspec.json.encode(status).decode() + "\n")
     elif found:
         console().print(_table(found, time.time()))
-    else:
+    elif not silent:
         bullet("no server runs in a jail now")
     return ExitCode.OK if found else ExitCode.NEGATIVE
 

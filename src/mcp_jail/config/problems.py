@@ -15,7 +15,8 @@ PROBLEM_LIMIT = 50
 
 
 # The login in a URL is not repeated: a client may keep what stands on our error stream.
-_LOGIN = re.compile(r"(?<=://)[^\s/@]+(?=@)")
+# One without a scheme has a colon, which no host before a port would have on both sides of an `@`.
+_LOGIN = re.compile(r"(?<=://)[^\s/@]+(?=@)|[^\s/@'\"\[{,]+:[^\s/@]+(?=@)")
 
 
 class Problems:

@@ -20,6 +20,7 @@ from mcp_jail.core.policy import Verdict
 from mcp_jail.core.questions import Refusal
 from mcp_jail.core.results import Results
 from mcp_jail.core.state import State
+from mcp_jail.core.tally import quoted
 from mcp_jail.core.wire import BadLine, Failure, Result
 
 
@@ -93,6 +94,8 @@ class Answers:
         members = wire.members(raw)
         if isinstance(members, BadLine):
             return self.passing.not_passed(waiting, members.reason)
+        if (odd := mcp.misspelt_member(members)) is not None:
+            return self.passing.not_passed(waiting, f"{quoted(odd)} in another case")
         match mcp.result_kind(members):
             case ResultKind.COMPLETE:
                 return self.passing.passed(waiting, self._results.bulk(waiting, raw, members), raw)

@@ -169,7 +169,7 @@ class Asking:
         effects: list[Effect] = [Record(entry), AskOver(ask, answer.verdict.value)]
         effects += self.in_client.over(ask)
         for each in held:
-            effects += [self._denied(each)] if is_no else self._judge(each)
+            effects += self._denied(ask, each) if is_no else self._judge(each)
         return effects
 
     def refuse(self, tried: NotAnswered) -> list[Effect]:
@@ -201,9 +201,14 @@ class Asking:
             return None
         return [Record(self._entry(ask, Kind.RESULT, "", {"cancelled": True}))]
 
-    def _denied(self, held: Held) -> Effect:
+    def _denied(self, ask: Ask, held: Held) -> list[Effect]:
         self._state.tally.denials += 1
-        return _told_to_sender(held, replies.DENIED_BY_USER, mcp.DENIED)
+        told = _told_to_sender(held, replies.DENIED_BY_USER, mcp.DENIED)
+        entry = self._entry(ask, Kind.CALL, Verdict.DENY.value, {"ask": ask.ticket})
+        entry = msgspec.structs.replace(
+            entry, id=self._state.in_flight.fresh_id(), reason="denied by the user"
+        )
+        return [Record(entry), told]
 
     def _too_many(self, held: Held) -> list[Effect]:
         told = _told_to_sender(held, TOO_MANY, mcp.TOO_OFTEN)

@@ -6,6 +6,7 @@ it is now; where that is not known, it is held until the server has listed what 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from mcp_jail.core.listed import Standing
 from mcp_jail.core.lock import ItemKind
 from mcp_jail.core.mcp import Era, Treatment
 from mcp_jail.core.policy import Additional, Verdict
+from mcp_jail.core.rates import Limit
 from mcp_jail.core.rounds import Retry
 from mcp_jail.core.state import State
 from mcp_jail.core.subjects import Subject, is_retry, subject_of, subscribed_uris
@@ -126,6 +128,11 @@ class Calls:
             return self._decided(request, treatment, subject, decided)
         answered = self._asking.answered(request.method, subject, decision)
         if answered is None:
+            over = None
+            if treatment is Treatment.CALL_TOOL:  # nobody is asked about what is refused anyway
+                over = self._by_rate(subject.name, self._state.rates.has_room)
+            if over is not None:
+                return self._denied(request, treatment, subject, over)
             return self._asking.hold(request, treatment, subject, decision)
         return self._decided(request, treatment, subject, answered)
 
@@ -189,22 +196,22 @@ class Calls:
         self, request: Request, treatment: Treatment, subject: Subject, decision: Decision
     ) -> list[Effect]:
         if decision.verdict is Verdict.ALLOW and treatment is Treatment.CALL_TOOL:
-            decision = self._by_rate(subject.name, decision)
+            decision = self._by_rate(subject.name, self._state.rates.take) or decision
         if decision.verdict is not Verdict.ALLOW:
             return self._denied(request, treatment, subject, decision)
         return self._allowed(request, treatment, subject, decision)
 
-    def _by_rate(self, tool: str, decision: Decision) -> Decision:
+    def _by_rate(self, tool: str, has_room: Callable[[str, Limit, float], bool]) -> Decision | None:
         """A denial where a tool is called more often than its rules let it be."""
         for rule in self._state.book.tools.for_name(tool):
             limit = rule.limit
             key = dotted(rule.path)
-            if limit is not None and not self._state.rates.take(key, limit, self._state.now):
+            if limit is not None and not has_room(key, limit, self._state.now):
                 path = (*rule.path, "limit")
                 reason = f"more than {limit.told}; wait before you call it again"
                 where = self._state.book.places.get(path)
                 return Decision(Verdict.DENY, dotted(path), where, reason)
-        return decision
+        return None
 
     def _allowed(
         self, request: Request, treatment: Treatment, subject: Subject, decision: Decision

@@ -152,6 +152,7 @@ class Catalogue:
         """
         self._lock = lock or Lock(name=self.seen.name)
         self._trusted = {}
+        self._noted.clear()  # what was told before an answer is news after it
         self._may_trust = lock is not None
         changed = set()
         for kind, known in self._known.items():

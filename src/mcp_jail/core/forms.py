@@ -98,7 +98,9 @@ def fault_of_shown(what: str, text: Any, limit: int, lines: int = 1) -> str | No
 
 
 # Our name, however it is written; a server that asks in it wants to be taken for us.
-_OURS = re.compile(r"m\W{0,3}c\W{0,3}p[\W_]{0,3}j\W{0,3}a\W{0,3}[il1]\W{0,3}[l1]", re.IGNORECASE)
+_OURS = re.compile(
+    r"(?:m|rn|nn)\W{0,3}c\W{0,3}p[\W_]{0,3}j\W{0,3}a\W{0,3}[il1|!]\W{0,3}[il1|!]", re.IGNORECASE
+)
 
 
 def fault_of_labels(what: str, shown: dict[str, Any]) -> str | None:

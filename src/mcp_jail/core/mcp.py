@@ -193,6 +193,35 @@ def tool_refusal(text: str, era: Era) -> dict[str, Any]:
     return result
 
 
+def misspelt_member(members: Mapping[str, Any]) -> str | None:
+    """A member that a client which ignores case takes for one that is judged under its own name."""
+    for name in members:
+        if name not in _JUDGED_MEMBERS and name.casefold() in _JUDGED_FOLDED:
+            return name
+    return None
+
+
+# Members of results that decide what a result is, or hold what is judged in it.
+_JUDGED_MEMBERS = frozenset(
+    {
+        "_meta",
+        "cacheScope",
+        "content",
+        "contents",
+        "inputRequests",
+        "isError",
+        "messages",
+        "requestState",
+        "result",
+        "resultType",
+        "task",
+        "taskId",
+        "ttlMs",
+    }
+)
+_JUDGED_FOLDED = frozenset(name.casefold() for name in _JUDGED_MEMBERS)
+
+
 def result_kind(members: Mapping[str, Any]) -> ResultKind:
     """Whether a result is the answer, or what comes instead; its members may be raw or decoded."""
     kind = members.get("resultType")

@@ -43,12 +43,16 @@ class Rates:
     def __init__(self) -> None:
         self._times: dict[str, deque[float]] = {}
 
-    def take(self, key: str, limit: Limit, now: float) -> bool:
-        """Count one more, unless that would be too many."""
+    def has_room(self, key: str, limit: Limit, now: float) -> bool:
+        """Whether one more would not be too many."""
         times = self._times.setdefault(key, deque())
         while times and times[0] <= now - limit.seconds:
             times.popleft()
-        if len(times) >= limit.count:
+        return len(times) < limit.count
+
+    def take(self, key: str, limit: Limit, now: float) -> bool:
+        """Count one more, unless that would be too many."""
+        if not self.has_room(key, limit, now):
             return False
-        times.append(now)
+        self._times[key].append(now)
         return True

@@ -155,8 +155,9 @@ class Results:
 
     def content(self, result: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
         """A decoded result without hidden characters and denied links; what was left out."""
-        changed: dict[str, Any] = dict(result)
-        found: tuple[str, ...] = ()
+        odd = mcp.misspelt_member(result)
+        changed: dict[str, Any] = {n: each for n, each in result.items() if n != odd}
+        found: tuple[str, ...] = () if odd is None else ("a key in another case",)
         for name, without_denied in _WITHOUT_DENIED.items():
             if type(result.get(name)) is list:
                 changed[name], left_out = without_denied(result[name], self._is_denied)
@@ -269,14 +270,20 @@ _WITHOUT_DENIED: Final = {
 }
 
 
-class _Plain(msgspec.Struct):
-    """Content without a URI."""
+class _Plain(msgspec.Struct, forbid_unknown_fields=True, rename={"meta": "_meta"}):
+    """Content without a URI; another key could be one of these to a client that ignores case."""
 
     type: Literal["text", "image", "audio"]
+    text: Raw = Raw()
+    data: Raw = Raw()
+    mimeType: Raw = Raw()  # noqa: N815  # the protocol's own word
+    annotations: Raw = Raw()
+    meta: Raw = Raw()
 
 
-class _PlainMessage(msgspec.Struct):
+class _PlainMessage(msgspec.Struct, forbid_unknown_fields=True):
     content: _Plain
+    role: Raw = Raw()
 
 
 _plain_content = msgspec.json.Decoder(list[_Plain]).decode

@@ -19,11 +19,13 @@ from mcp_jail.core.sha256 import sha256
 from mcp_jail.errors import JailError
 from mcp_jail.proxy.prepare import Judged, judge
 from mcp_jail.store.policies import PolicyKind
+from mcp_jail.store.trust import record_path
 
 # Seconds between two looks while messages pass; one look is a stat(2) or two.
 LOOK_SECONDS: Final = 0.25
 
-_Version = tuple[tuple[int, int, int] | None, ...]
+# Inode, size, and when content and mode were changed last, which nobody sets back.
+_Version = tuple[tuple[int, int, int, int] | None, ...]
 
 
 class PolicyKeeping:
@@ -77,16 +79,19 @@ class PolicyKeeping:
 
 
 def _paths(judged: Judged) -> tuple[str, ...]:
-    """The files that may hold the policy: one of root's that comes later wins."""
+    """The files that may hold the policy: one of root's that comes later wins.
+
+    Or the one from elsewhere, and the note that it is trusted.
+    """
     if judged.file.kind is PolicyKind.TRUSTED:
-        return (judged.file.path,)
+        return (judged.file.path, record_path(judged.on_disk, judged.file.path))
     name = judged.policy.name
     return (judged.on_disk.system_policy(name), judged.on_disk.policy(name))
 
 
-def _version(path: str) -> tuple[int, int, int] | None:
+def _version(path: str) -> tuple[int, int, int, int] | None:
     try:
         status = os.stat(path, follow_symlinks=False)
     except OSError:
         return None
-    return (status.st_ino, status.st_mtime_ns, status.st_size)
+    return (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)

@@ -35,7 +35,7 @@ def trust(places: Places, path: str, content: bytes, t_ms: int) -> Trusted:
     path = os.path.realpath(path)
     trusted = Trusted(v=1, path=path, sha256=sha256(content).hexdigest(), t=t_ms)
     make_private_folder(places.trust)
-    replace_private(_record(places, path), msgspec.json.encode(trusted))
+    replace_private(record_path(places, path), msgspec.json.encode(trusted))
     return trusted
 
 
@@ -50,7 +50,7 @@ def trusted_content(places: Places, path: str) -> Trusted | None:
     """What is trusted at a path, whatever stands there now."""
     path = os.path.realpath(path)
     try:
-        trusted = msgspec.json.decode(read_private(_record(places, path)), type=Trusted)
+        trusted = msgspec.json.decode(read_private(record_path(places, path)), type=Trusted)
     except (FileNotFoundError, FileError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return trusted if trusted.v == 1 and trusted.path == path else None
@@ -75,12 +75,13 @@ def trusted_paths(places: Places) -> list[str]:
 def withdraw_trust(places: Places, path: str) -> bool:
     """Take the trust in a path back; False if there was none."""
     try:
-        os.unlink(_record(places, os.path.realpath(path)))
+        os.unlink(record_path(places, os.path.realpath(path)))
     except FileNotFoundError:
         return False
     return True
 
 
-def _record(places: Places, path: str) -> str:
+def record_path(places: Places, path: str) -> str:
+    """Where it is noted whether a file is trusted; `path` with its links followed."""
     digest = sha256(os.fsencode(path)).hexdigest()
     return os.path.join(places.trust, f"{digest}.json")
