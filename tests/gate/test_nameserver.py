@@ -89,6 +89,25 @@ def test_the_two_questions_of_one_look_up_are_one_attempt() -> None:
     assert [attempt.host for attempt in noted] == ["evil.example"] * 3
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"CANARY-SECRET-DATA",
+        b"",
+        b"\x12\x34\x81\x80" + bytes(8),
+        bytes(2) + b"\x01\x00\x00\x01" + bytes(6) + b"\xc0\x0c\x00\x01\x00\x01",
+        b"x" * 5_000,
+    ],
+    ids=lambda data: str(data[:20]),
+)
+def test_what_is_no_question_is_an_attempt_too(data: bytes) -> None:
+    made, noted = server()
+    made.reply(data)
+    (attempt,) = noted
+    assert (attempt.host, attempt.why) == ("(no name)", "no question that can be read")
+    assert b"CANARY" not in str(attempt).encode()
+
+
 @given(st.binary(max_size=200))
 def test_no_bytes_stop_it(data: bytes) -> None:
     made, _ = server()
@@ -137,7 +156,7 @@ def test_whichever_resolver_is_asked_ours_answers_and_no_question_gets_out(
     assert bytes.fromhex(answer).endswith(bytes((198, 18, 0, 1)))
     assert (malformed, goes_on) == (Code.MALFORMED, True)
     assert not got_out
-    assert {host for host, _ in lookups} == {"stolen-secret.evil.example"}
+    assert {host for host, _ in lookups} == {"stolen-secret.evil.example", "(no name)"}
 
 
 def test_ten_thousand_names_do_not_stop_it_and_a_flood_is_counted(

@@ -32,6 +32,11 @@ LINE_LIMIT: Final = 4096
 OTHERS: Final = "(others)"
 
 
+# Why something is refused that a rule opens, or that no rule could: there is too much of it.
+TOO_MANY_NAMES = "too many names in one run"
+TOO_MANY_CONNECTIONS = "too many connections at once"
+
+
 class What(Enum):
     """What was tried, or what became of it."""
 

@@ -12,7 +12,7 @@ from typing import Final
 from mcp_jail.core.hosts import canonical_host
 from mcp_jail.core.policy import Verdict
 from mcp_jail.gate.allow import Allow
-from mcp_jail.gate.attempts import Attempt, What
+from mcp_jail.gate.attempts import TOO_MANY_NAMES, Attempt, What
 from mcp_jail.gate.budget import PerSecond
 from mcp_jail.gate.dns import (
     FRAME_LIMIT,
@@ -36,6 +36,8 @@ PER_SECOND: Final = 2000
 PER_TURN: Final = 64
 # Connections for questions at once, and seconds one may last.
 TCP_LIMIT: Final = 32
+# What stands for the name where none can be read; no rule can open it.
+NO_NAME: Final = "(no name)"
 TCP_DEADLINE: Final = 30.0
 PER_READ: Final = 2048  # bytes, so some hundred questions, before others have their turn
 
@@ -71,10 +73,9 @@ class NameServer:
     def reply(self, data: bytes) -> bytes | None:
         """The answer to one message, None where it gets none."""
         question = read_question(data)
-        if question is None:
-            return None
-        if isinstance(question, Malformed):
-            return complain(question)
+        if question is None or isinstance(question, Malformed):
+            self._deny(NO_NAME, "no question that can be read")
+            return None if question is None else complain(question)
         return answer(question, *self._judge(question))
 
     def _judge(self, question: Question) -> tuple[Code, str | None]:
@@ -87,7 +88,7 @@ class NameServer:
             return Code.NO_SUCH_NAME, None
         address = self._names.address_of(name)
         if address is None:
-            self._deny(name, "too many names in one run")
+            self._deny(name, TOO_MANY_NAMES)
             return Code.FAILED, None
         # Nothing but IPv4 inside: one address a name, and no records that move its TLS elsewhere.
         return Code.OK, address if question.type == Kind.A else None
@@ -125,10 +126,14 @@ class NameServer:
         except OSError:
             return
         if self._streams >= TCP_LIMIT:
+            self._deny(NO_NAME, f"more than {TCP_LIMIT} connections to the name server")
             connection.close()
             return
         self._streams += 1
-        _Questions(self._loop, connection, self.reply, self._ended)
+        _Questions(self._loop, connection, self.reply, self._refuse_stream, self._ended)
+
+    def _refuse_stream(self) -> None:
+        self._deny(NO_NAME, f"a question of more than {QUESTION_LIMIT} bytes")
 
     def _ended(self) -> None:
         self._streams -= 1
@@ -142,11 +147,13 @@ class _Questions:
         loop: Loop,
         connection: socket.socket,
         reply: Callable[[bytes], bytes | None],
+        refused: Callable[[], None],
         ended: Callable[[], None],
     ) -> None:
         self._loop = loop
         self._connection = connection
         self._reply = reply
+        self._refused = refused
         self._ended = ended
         self._buffer = b""
         connection.settimeout(0)
@@ -164,6 +171,8 @@ class _Questions:
             return
         except OSError:
             more = b""
+        if len(self._buffer) > FRAME_LIMIT:
+            self._refused()
         if not more or len(self._buffer) > FRAME_LIMIT:
             self._close()
 

@@ -19,7 +19,7 @@ from mcp_jail.core.policy import Verdict
 from mcp_jail.gate.allow import Allow
 from mcp_jail.gate.arrived import Arrived
 from mcp_jail.gate.asking import Asking
-from mcp_jail.gate.attempts import Attempt, What
+from mcp_jail.gate.attempts import TOO_MANY_CONNECTIONS, Attempt, What
 from mcp_jail.gate.budget import PerSecond
 from mcp_jail.gate.connection import Connection, Surroundings
 from mcp_jail.gate.eyes import SNAP, Seen, read_packet
@@ -156,7 +156,7 @@ class _Relay:
         is_too_many = self._is_full()
         self._connections.add(connection)
         if is_too_many:
-            connection.refuse("too many connections at once")
+            connection.refuse(TOO_MANY_CONNECTIONS)
         else:
             connection.begin()
 

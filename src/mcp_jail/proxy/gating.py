@@ -15,7 +15,14 @@ from mcp_jail.core.events import NetTried
 from mcp_jail.core.hosts import DEFAULT_PORT, canonical_host, is_address, is_near
 from mcp_jail.core.policy import NetworkMode, Verdict, Via
 from mcp_jail.gate.allow import Allow, compile_network
-from mcp_jail.gate.attempts import LINE_LIMIT, Attempt, What, decode
+from mcp_jail.gate.attempts import (
+    LINE_LIMIT,
+    TOO_MANY_CONNECTIONS,
+    TOO_MANY_NAMES,
+    Attempt,
+    What,
+    decode,
+)
 from mcp_jail.gate.process import Gate, Ready, start
 from mcp_jail.proxy.prepare import Judged, Prepared
 from mcp_jail.sandbox.enter import Namespace, inside
@@ -207,6 +214,8 @@ def _opening(attempt: Attempt) -> str | None:
     """
     # One that a rule names was refused for something else, which no further entry changes.
     if attempt.what not in {What.LOOKUP, What.CONNECT} or attempt.rule:
+        return None
+    if attempt.why in {TOO_MANY_NAMES, TOO_MANY_CONNECTIONS}:
         return None
     host = canonical_host(attempt.host)
     if host is None or is_address(host) or is_near(host):
