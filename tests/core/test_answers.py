@@ -280,3 +280,23 @@ def test_the_error_of_a_call_is_written_down_with_its_code_and_passed_on(era: st
         True,
         {"code": -7},
     )
+
+
+@both_eras
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_answer_that_is_nested_beyond_reading_ends_its_call(era: str, is_first: bool) -> None:
+    play = Play(era)
+    play.calls("t")
+    id = b'"id":"' + play.asked["id"].encode() + b'"'
+    deep = b'"result":{"a":' + b"[" * 500_000 + b"]" * 500_000 + b"}"
+    members = (id, deep) if is_first else (deep, id)
+    play.handle(FromServer(b'{"jsonrpc":"2.0",' + b",".join(members) + b"}"))
+    assert play.reply["id"] == "call"
+    assert "error" in play.reply
+
+
+def test_an_unreadable_line_with_an_id_that_is_none_of_ours_ends_nothing() -> None:
+    play = Play()
+    play.calls("t")
+    play.handle(FromServer(b'{"jsonrpc":"2.0","id":"call","result":' + b"[" * 100_000))
+    assert play.reply["id"] != "call"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mcp_jail.core import mcp, questions, replies, wire
 from mcp_jail.core.answers import Answers
 from mcp_jail.core.asking import Asking
 from mcp_jail.core.events import Effect, Oversize, Record, ToClient, ToServer
 from mcp_jail.core.forwarding import Forwarding
-from mcp_jail.core.inflight import ASKED_LIMIT, AskedOfClient
+from mcp_jail.core.inflight import ASKED_LIMIT, AskedOfClient, Waiting
 from mcp_jail.core.mcp import Era
 from mcp_jail.core.notices import Notices
 from mcp_jail.core.passing import Release
@@ -17,6 +19,9 @@ from mcp_jail.core.state import State
 from mcp_jail.core.tally import quoted
 from mcp_jail.core.undecided import Undecided
 from mcp_jail.core.wire import BadLine, Failure, MessageId, Notification, Request, Result
+
+# Bytes at each end of a line that cannot be read, where the id of what it answers may stand.
+EDGE: Final = 4 * 1024
 
 
 class ServerSide:
@@ -32,8 +37,8 @@ class ServerSide:
         self.answers = Answers(state, forwarding, asking, release)
         self.notices = Notices(state, self.answers.interim, asking)
 
-    def handle(self, message: wire.Message | BadLine) -> list[Effect]:
-        """What to do about a message of the server."""
+    def handle(self, message: wire.Message | BadLine, line: bytes) -> list[Effect]:
+        """What to do about a message of the server; `line` is what it was read from."""
         match message:
             case Result(id):
                 waiting = self._state.in_flight.get(id)
@@ -50,8 +55,10 @@ class ServerSide:
             case Request():
                 return self._request(message)
             case BadLine(reason, _, id):
-                waiting = self._state.in_flight.get(id)
                 effects = self._tally.violation("server", reason)
+                waiting = self._state.in_flight.get(id)
+                if waiting is None and id is None:
+                    waiting = self._named_in(line[:EDGE] + line[-EDGE:])
                 if waiting is None:
                     return effects
                 return [*effects, *self.answers.passing.give_up(waiting, reason)]
@@ -60,11 +67,17 @@ class ServerSide:
         """End the request that a dropped line answered, if its edges tell which it was."""
         reason = f"a line of {event.size} bytes, over the limit of {wire.MESSAGE_LIMIT}"
         effects = self._tally.violation("server", reason)
+        waiting = self._named_in(event.edges)
+        if waiting is None:
+            return effects
+        return [*effects, *self.answers.passing.give_up(waiting, reason, mcp.TOO_LARGE)]
+
+    def _named_in(self, edges: bytes) -> Waiting | None:
+        """The request that an unreadable answer means: nobody else writes an id of ours."""
         for waiting in self._state.in_flight:
-            if b'"' + waiting.id.encode() + b'"' in event.edges:
-                given_up = self.answers.passing.give_up(waiting, reason, mcp.TOO_LARGE)
-                return [*effects, *given_up]
-        return effects
+            if b'"' + waiting.id.encode() + b'"' in edges:
+                return waiting
+        return None
 
     def end_all(self, code: int, text: str) -> list[Effect]:
         """Answer all that waits with an error: nobody else will."""

@@ -145,7 +145,7 @@ class Session:
             case FromClient(line):
                 return self._client.handle(wire.parse(line))
             case FromServer(line):
-                return self._server.handle(wire.parse(line))
+                return self._server.handle(wire.parse(line), line)
             case Tick(now):
                 return self._tick(now)
             case Oversize():
