@@ -131,7 +131,7 @@ def _print_outcome(plan: FilePlan, outcome: Outcome, home: str) -> None:
         bullet(f"  - {_line(outcome.before)}")
         bullet(f"  + {_line(outcome.after)}")
     if outcome.policy:
-        made = "a new policy" if outcome.policy_is_new else "the policy that is there"
+        made = "a new policy" if outcome.policy_is_new else "the same policy"
         folded(f"  policy {outcome.policy}: {made}")
     if outcome.moved:
         folded(f"  {', '.join(outcome.moved)}: would load code into mcp-jail; now in the policy")
