@@ -6,8 +6,11 @@ import sys
 from typing import Final
 
 # Of others' packages the guard may load these; everything else of it is the standard library.
-# msgspec takes typing_extensions where that happens to be installed, as it is for our tests.
-GUARD_PACKAGES: Final = frozenset({"mcp_jail", "msgspec", "yaml", "typing_extensions"})
+# msgspec takes typing_extensions where that happens to be installed, as it is for our tests;
+# sitecustomize is a distribution's own, loaded by its interpreter before our first line.
+GUARD_PACKAGES: Final = frozenset(
+    {"mcp_jail", "msgspec", "yaml", "typing_extensions", "sitecustomize"}
+)
 
 # Parts of the standard library that cost the guard's start more than they give.
 GUARD_SHUNS: Final = frozenset(
