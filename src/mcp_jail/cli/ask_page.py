@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import msgspec
@@ -72,6 +73,12 @@ def print_ask(view: AskView, *, full: bool = False) -> bool:
     waits = f", {view.held} waiting" if view.held else ", to be called again"
     bullet(f"asked {age(view.age)} ago{waits}")
     return not _is_whole(view) or any(line.gutter == CUT for line in lines)
+
+
+def tell_silent(silent: Sequence[str]) -> None:
+    """Say on the error stream which runs do not answer."""
+    for each in silent:
+        sys.stderr.write(f"mcp-jail: {each}\n")
 
 
 def print_grants(views: Sequence[GrantView]) -> None:

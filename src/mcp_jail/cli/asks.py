@@ -11,7 +11,7 @@ import sys
 
 import msgspec
 
-from mcp_jail.cli.ask_page import open_asks, print_ask
+from mcp_jail.cli.ask_page import open_asks, print_ask, tell_silent
 from mcp_jail.cli.out import bullet
 from mcp_jail.errors import ExitCode
 from mcp_jail.store.places import find_places
@@ -32,8 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(msgspec.json.encode(view).decode() + "\n")
         else:
             print_ask(view)
-    for each in silent:
-        sys.stderr.write(f"mcp-jail: {each}\n")
+    tell_silent(silent)
     if found and not arguments.json:
         bullet("answer in a terminal: mcp-jail allow TICKET, or mcp-jail deny TICKET")
     if not found and not silent and not arguments.json:

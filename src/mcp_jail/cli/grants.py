@@ -13,7 +13,7 @@ import msgspec
 
 from mcp_jail.asks.calling import call, call_all
 from mcp_jail.asks.protocol import GrantView
-from mcp_jail.cli.ask_page import print_grants
+from mcp_jail.cli.ask_page import print_grants, tell_silent
 from mcp_jail.cli.entry_lines import plain_text
 from mcp_jail.cli.out import bullet
 from mcp_jail.errors import ExitCode, UsageError
@@ -34,8 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what counts; 1 when nothing does."""
     places = find_places()
     said, silent = call_all(places, "grants")
-    for each in silent:
-        sys.stderr.write(f"mcp-jail: {each}\n")
+    tell_silent(silent)
     found = [
         (each.run, view)
         for each in said

@@ -14,7 +14,7 @@ import msgspec
 from rich.table import Table
 
 from mcp_jail.asks.calling import call_all
-from mcp_jail.cli.ask_page import age
+from mcp_jail.cli.ask_page import age, tell_silent
 from mcp_jail.cli.entry_lines import plain_text
 from mcp_jail.cli.out import bullet, console
 from mcp_jail.errors import ExitCode
@@ -44,8 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what runs; 1 when nothing does."""
     said, silent = call_all(find_places(), "status")
-    for each in silent:
-        sys.stderr.write(f"mcp-jail: {each}\n")
+    tell_silent(silent)
     found = [each.ok for each in said]
     if arguments.json:
         for status in found:

@@ -38,6 +38,10 @@ from mcp_jail.core.wire import Failure, MessageId, Request, Result
 # The words for a call that is not even asked about.
 TOO_MANY: Final = "too many calls wait for the user already; wait before you call anything else"
 
+# The same for a person and the audit, and what these are told of a person's "no".
+_FULL: Final = "too many calls wait for an answer"
+_DENIED: Final = "denied by the user"
+
 # Judges a held request again, once its ask is answered.
 Judge = Callable[[Held], list[Effect]]
 
@@ -62,7 +66,7 @@ class Asking:
         if grant is None:
             return None
         verdict = grant.answer.verdict
-        reason = "denied by the user" if verdict is Verdict.DENY else ""
+        reason = _DENIED if verdict is Verdict.DENY else ""
         return msgspec.structs.replace(
             decision, verdict=verdict, reason=reason, hint="", ask=grant.ask.ticket
         )
@@ -205,9 +209,7 @@ class Asking:
         self._state.tally.denials += 1
         told = _told_to_sender(held, replies.DENIED_BY_USER, mcp.DENIED)
         entry = self._entry(ask, Kind.CALL, Verdict.DENY.value, {"ask": ask.ticket})
-        entry = msgspec.structs.replace(
-            entry, id=self._state.in_flight.fresh_id(), reason="denied by the user"
-        )
+        entry = msgspec.structs.replace(entry, id=self._state.in_flight.fresh_id(), reason=_DENIED)
         return [Record(entry), told]
 
     def _too_many(self, held: Held) -> list[Effect]:
@@ -221,9 +223,9 @@ class Asking:
             name=name,
             verdict=Verdict.DENY.value,
             rule="ask",
-            reason="too many calls wait for an answer",
+            reason=_FULL,
         )
-        to_person = f"denied {replies.short(name)}: too many calls wait for an answer"
+        to_person = f"denied {replies.short(name)}: {_FULL}"
         return [Record(entry), Tell(to_person), told]
 
     def _binding(self, method: str, subject: Subject) -> str:

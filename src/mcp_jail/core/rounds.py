@@ -65,14 +65,12 @@ class Rounds:
 
     def repeats(self, method: str, params: dict[str, Any]) -> bool:
         """Whether a request is one that was let through before and was asked for more."""
-        token = params.get("requestState")
-        round_ = self._waiting.get(token) if type(token) is str else None
+        round_ = self._of(params)
         return round_ is not None and subject_of(method, params) == round_.subject
 
     def take(self, method: str, params: dict[str, Any]) -> Retry | str:
         """The retry that a client's request is, or why it is none; a round is answered once."""
-        token = params.get("requestState")
-        round_ = self._waiting.get(token) if type(token) is str else None
+        round_ = self._of(params)
         if round_ is None:
             return "it answers a question that was not passed on; make the call anew"
         if subject_of(method, params) != round_.subject:
@@ -83,8 +81,13 @@ class Rounds:
         fault = questions.fault_of_answers(round_.asked, answers)
         if fault is not None:
             return fault
-        del self._waiting[str(token)]
+        del self._waiting[params["requestState"]]
         return retry_of(round_, answers)
+
+    def _of(self, params: dict[str, Any]) -> Round | None:
+        """The round that a request names."""
+        token = params.get("requestState")
+        return self._waiting.get(token) if type(token) is str else None
 
 
 def retry_of(round_: Round, answers: dict[str, Any]) -> Retry:

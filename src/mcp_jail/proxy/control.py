@@ -17,7 +17,7 @@ import msgspec
 from mcp_jail.asks import protocol
 from mcp_jail.asks.protocol import Problem, Reply, Request
 from mcp_jail.asks.who import Peer, peer_of
-from mcp_jail.core.asks import Asks, Lasts
+from mcp_jail.core.asks import Asks
 from mcp_jail.core.events import (
     Answered,
     AskOver,
@@ -193,7 +193,7 @@ class Control:
         if isinstance(answer, Problem):
             return answer
         yield Answered(request.ticket, answer)
-        return {"ask": view, "lasts": Lasts(answer.lasts).value}
+        return {"ask": view, "lasts": answer.lasts.value}
 
 
 _INSTEAD: Final = (

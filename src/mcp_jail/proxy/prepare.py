@@ -120,7 +120,7 @@ def judge(
         from mcp_jail.proxy.unpinned import with_registry  # noqa: PLC0415 - few policies need it
 
         policy = with_registry(policy, home)
-    book = compile_rules(policy, loaded.places, home=home, cwd=_declared_cwd(policy, home))
+    book = compile_rules(policy, loaded.places, home=home, cwd=declared_cwd(policy, home))
     return Judged(file, policy, loaded.places, book, on_disk, home, source)
 
 
@@ -192,7 +192,7 @@ def with_jail(
 
 def _plan(judged: Judged, spec: JailSpec, audit: str, environ: Mapping[str, str]) -> Plan:
     """The plan; PolicyError with the place of each entry that stands in its way."""
-    declared = _declared_cwd(judged.policy, judged.home)
+    declared = declared_cwd(judged.policy, judged.home)
     problems = Problems(judged.source, judged.file.text)
     if declared is not None and not os.path.isdir(declared):
         judged.problem(problems, ("server", "cwd"), f"'{declared}' is no directory", _CREATE)
@@ -266,7 +266,8 @@ def _kept_home(judged: Judged) -> str:
     return folder
 
 
-def _declared_cwd(policy: Policy, home: str) -> str | None:
+def declared_cwd(policy: Policy, home: str) -> str | None:
+    """The server's working directory that a policy names itself, None where it names none."""
     if policy.server is None or policy.server.cwd is None:
         return None
     return expand_home(policy.server.cwd, home)

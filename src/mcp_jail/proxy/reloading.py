@@ -12,12 +12,11 @@ from typing import Final
 
 from mcp_jail.core.decide import compile_rules
 from mcp_jail.core.events import PolicyChanged, PolicyRefused
-from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.reloading import needing_restart, taken_up
 from mcp_jail.core.sha256 import sha256
 from mcp_jail.errors import JailError
-from mcp_jail.proxy.prepare import Judged, judge
+from mcp_jail.proxy.prepare import Judged, declared_cwd, judge
 from mcp_jail.store.policies import PolicyKind
 from mcp_jail.store.trust import record_path
 
@@ -69,8 +68,7 @@ class PolicyKeeping:
         if is_same and judged.file.path == self._judged.file.path:
             return None
         self._judged, self._policy = judged, policy
-        server = policy.server
-        cwd = None if server is None or server.cwd is None else expand_home(server.cwd, judged.home)
+        cwd = declared_cwd(policy, judged.home)
         book = compile_rules(policy, judged.places, home=judged.home, cwd=cwd)
         return PolicyChanged(book, restart, sha256(judged.file.text.encode()).hexdigest())
 
