@@ -81,17 +81,26 @@ def newest(judged: Judged, asked: Asked | None, shown: Shown) -> Pinned:
         )
     version = asked.version
     if version is None:
-        shown.begin(f"{asked.kind.value} {asked.name}")
-        shown.phase(Phase.RESOLVING)
-        maker = maker_of(
-            asked.kind,
-            JailedSteps(tick=shown.tick),
-            environ=os.environ,
-            home=judged.home,
-            python=asked.python,
-        )
-        version = maker.newest(asked.name, asked.spec)
+        meant = Pinned(kind=asked.kind, name=asked.name, version="")
+        version = version_now(judged, meant, shown, spec=asked.spec, python=asked.python)
     return Pinned(kind=asked.kind, name=asked.name, version=version)
+
+
+def version_now(
+    judged: Judged, package: Pinned, shown: Shown, *, spec: str = "", python: str = ""
+) -> str:
+    """The version that a package's name means now, within `spec`; PackageError."""
+    shown.begin(f"{package.kind.value} {package.name}")
+    shown.phase(Phase.RESOLVING)
+    maker = maker_of(
+        package.kind,
+        JailedSteps(tick=shown.tick),
+        environ=os.environ,
+        home=judged.home,
+        scripts=package.scripts,
+        python=python,
+    )
+    return maker.newest(package.name, spec)
 
 
 def installed(judged: Judged, package: Pinned, shown: Shown, *, python: str = "") -> Installed:

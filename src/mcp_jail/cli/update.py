@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from typing import Any
 
@@ -21,7 +20,7 @@ from mcp_jail.cli.agent import refuse_agent
 from mcp_jail.cli.chosen import add_policy_arguments
 from mcp_jail.cli.comparison import Comparison, Purpose, compare_judged
 from mcp_jail.cli.diff import print_comparison
-from mcp_jail.cli.install import installed
+from mcp_jail.cli.install import installed, version_now
 from mcp_jail.cli.out import bullet, folded, heading
 from mcp_jail.cli.progress import Shown
 from mcp_jail.cli.seeing import LAUNCH_KEY
@@ -30,13 +29,10 @@ from mcp_jail.core.lock import is_blank
 from mcp_jail.core.packages import Pinned, pinned
 from mcp_jail.core.policy import Home, Network, Package, Policy
 from mcp_jail.errors import ExitCode, JailError, UsageError
-from mcp_jail.packages.installing import Phase
-from mcp_jail.packages.makers import maker_of
 from mcp_jail.packages.policy_line import line_of, with_version
 from mcp_jail.proxy.live import LookError
 from mcp_jail.proxy.locking import called
 from mcp_jail.proxy.prepare import Judged, judge
-from mcp_jail.proxy.step import JailedSteps
 from mcp_jail.store.approvals import Answer, carry_out
 from mcp_jail.store.places import find_places
 from mcp_jail.store.policies import policy_names
@@ -124,17 +120,7 @@ def _chosen(arguments: argparse.Namespace) -> list[tuple[Judged, Pinned]]:
 
 def _look(judged: Judged, package: Pinned, shown: Shown) -> Update:
     """The newest version, installed, and what its server says."""
-    shown.begin(f"{package.kind.value} {package.name}")
-    shown.phase(Phase.RESOLVING)
-    maker = maker_of(
-        package.kind,
-        JailedSteps(tick=shown.tick),
-        environ=os.environ,
-        home=judged.home,
-        scripts=package.scripts,
-    )
-    version = maker.newest(package.name, "")
-    new = msgspec.structs.replace(package, version=version)
+    new = msgspec.structs.replace(package, version=version_now(judged, package, shown))
     if new == package:
         return Update(judged=judged, now=package, new=new)
     installed(judged, new, shown)

@@ -10,7 +10,14 @@ import os
 import stat
 from contextlib import suppress
 
-from mcp_jail.store.files import FileError, create_private, open_plain, read_plain, unusable
+from mcp_jail.store.files import (
+    FileError,
+    create_private,
+    open_plain,
+    read_plain,
+    sync_folder,
+    unusable,
+)
 from mcp_jail.store.places import Places
 from mcp_jail.store.wrapped import backup_in_state, make_folder
 
@@ -102,7 +109,7 @@ def replace_client_file(path: str, before: bytes, after: bytes) -> None:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(draft)
-    _sync(folder)
+    sync_folder(folder)
 
 
 def _write_draft(draft: str, content: bytes, target: str) -> None:
@@ -137,12 +144,3 @@ def _attributes(path: str) -> list[str]:
         return os.listxattr(path)
     except OSError:  # a file system without them
         return []
-
-
-def _sync(folder: str) -> None:
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

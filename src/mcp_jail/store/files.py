@@ -140,7 +140,7 @@ def replace_private(path: str, content: bytes, *, mode: int = FILE_MODE) -> None
         with suppress(OSError):
             os.unlink(draft)
         raise unusable(path, "cannot be replaced", error) from None
-    _sync_folder(os.path.dirname(draft))
+    sync_folder(os.path.dirname(draft))
 
 
 def replace_unchanged(path: str, before: bytes, content: bytes) -> bool:
@@ -161,7 +161,7 @@ def replace_unchanged(path: str, before: bytes, content: bytes) -> bool:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(draft)
-    _sync_folder(os.path.dirname(draft))
+    sync_folder(os.path.dirname(draft))
     return True
 
 
@@ -184,8 +184,18 @@ def create_private(path: str, content: bytes, *, durable: bool = True) -> bool:
         with suppress(OSError):
             os.unlink(draft)
     if durable:
-        _sync_folder(os.path.dirname(draft))
+        sync_folder(os.path.dirname(draft))
     return True
+
+
+def sync_folder(folder: str) -> None:
+    """Bring a rename to disk; some file systems cannot, and the rename holds all the same."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _link_nameless(path: str, content: bytes, *, durable: bool) -> bool | None:
@@ -211,7 +221,7 @@ def _link_nameless(path: str, content: bytes, *, durable: bool) -> bool | None:
     finally:
         os.close(descriptor)
     if durable:
-        _sync_folder(folder)
+        sync_folder(folder)
     return True
 
 
@@ -326,13 +336,3 @@ def _write_all(descriptor: int, content: bytes) -> None:
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
-
-
-def _sync_folder(folder: str) -> None:
-    """Bring a rename to disk; some file systems cannot, and the rename holds all the same."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
