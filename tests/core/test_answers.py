@@ -9,7 +9,7 @@ import pytest
 from core.test_session import entries, kinds
 from mcp_jail.core import mcp
 from mcp_jail.core.audit import Kind
-from mcp_jail.core.events import FromServer, Oversize, ToClient, TrustFirst
+from mcp_jail.core.events import CutOff, FromServer, Oversize, ServerGone, ToClient, TrustFirst
 from mcp_jail.core.opening import CLIENT_LIMIT
 from mcp_jail.core.replies import DRIFTS_TOLD
 from plays import ERAS, FORM, OFFERS, PAGE, REVIEW, TRUST, Play, approved, tool
@@ -300,3 +300,21 @@ def test_an_unreadable_line_with_an_id_that_is_none_of_ours_ends_nothing() -> No
     play.calls("t")
     play.handle(FromServer(b'{"jsonrpc":"2.0","id":"call","result":' + b"[" * 100_000))
     assert play.reply["id"] != "call"
+
+
+def test_the_half_of_an_answer_ends_nothing_so_that_the_end_of_the_server_is_told() -> None:
+    play = Play()
+    play.calls("t")
+    id = play.asked["id"].encode()
+    effects = play.handle(CutOff(b'{"jsonrpc":"2.0","id":"' + id + b'","result":{"con'))
+    assert kinds(effects) == ["Record"]
+    play.handle(ServerGone("exit status 7"))
+    assert (play.reply["id"], play.reply["error"]["code"]) == ("call", mcp.SERVER_GONE)
+
+
+def test_a_whole_answer_without_its_newline_is_passed_on() -> None:
+    play = Play()
+    play.calls("t")
+    id = play.asked["id"].encode()
+    play.handle(CutOff(b'{"jsonrpc":"2.0","id":"' + id + b'","result":{"content":[]}}'))
+    assert play.reply["result"] == {"content": []}

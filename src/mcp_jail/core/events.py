@@ -25,6 +25,12 @@ class FromServer(msgspec.Struct, frozen=True):
     line: bytes
 
 
+class CutOff(msgspec.Struct, frozen=True):
+    """The last line of the server, whose newline never came."""
+
+    line: bytes
+
+
 class Oversize(msgspec.Struct, frozen=True):
     """A line over the limit, of which only the edges were kept."""
 
@@ -112,6 +118,7 @@ FromPerson = Answered | NotAnswered | Revoked
 Event = (
     FromClient
     | FromServer
+    | CutOff
     | Oversize
     | ServerGone
     | AuditFailed

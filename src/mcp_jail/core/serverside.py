@@ -63,6 +63,16 @@ class ServerSide:
                     return effects
                 return [*effects, *self.answers.passing.give_up(waiting, reason)]
 
+    def cut_off(self, line: bytes) -> list[Effect]:
+        """What to do about a line that may be half of one.
+
+        A half ends no request: that the server is gone, which comes next, tells more.
+        """
+        message = wire.parse(line)
+        if isinstance(message, BadLine):
+            return self._tally.violation("server", "it ended in the midst of a line")
+        return self.handle(message, line)
+
     def oversize(self, event: Oversize) -> list[Effect]:
         """End the request that a dropped line answered, if its edges tell which it was."""
         reason = f"a line of {event.size} bytes, over the limit of {wire.MESSAGE_LIMIT}"

@@ -49,6 +49,7 @@ from mcp_jail.core.clientside import UNRECORDED, ClientSide
 from mcp_jail.core.events import (
     Answered,
     AuditFailed,
+    CutOff,
     Effect,
     Event,
     FileChanged,
@@ -148,8 +149,8 @@ class Session:
                 return self._server.handle(wire.parse(line), line)
             case Tick(now):
                 return self._tick(now)
-            case Oversize():
-                return self._oversize(event)
+            case CutOff() | Oversize():
+                return self._ragged(event)
             case ServerGone(how):
                 return self._server.end_all(mcp.SERVER_GONE, f"the server is gone ({how})")
             case AuditFailed():
@@ -208,7 +209,9 @@ class Session:
         """Whether a plain log message goes to the client now, as it is and without a record."""
         return self._server.notices.passes_logs()
 
-    def _oversize(self, event: Oversize) -> list[Effect]:
+    def _ragged(self, event: CutOff | Oversize) -> list[Effect]:
+        if isinstance(event, CutOff):
+            return self._server.cut_off(event.line)
         if not event.from_client:
             return self._server.oversize(event)
         reason = f"a line of {event.size} bytes, over the limit of {wire.MESSAGE_LIMIT}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mcp_jail.core import notes
 from mcp_jail.core.events import (
+    CutOff,
     Effect,
     FromClient,
     FromPerson,
@@ -23,8 +24,12 @@ def from_client(session: Session, lines: Sequence[bytes | TooLong]) -> list[Effe
     return _one_by_one(session, lines, FromClient)
 
 
-def from_server(session: Session, lines: Sequence[bytes | TooLong]) -> list[Effect]:
-    """What to do about lines of the server, in this order."""
+def from_server(
+    session: Session, lines: Sequence[bytes | TooLong], *, is_end: bool
+) -> list[Effect]:
+    """What to do about lines of the server, in this order; at its end they lack the newline."""
+    if is_end:
+        return _one_by_one(session, lines, CutOff)
     if len(lines) < notes.LEAST or not session.passes_logs():
         return _one_by_one(session, lines, FromServer)
     effects: list[Effect] = []
@@ -55,7 +60,7 @@ def from_people(session: Session, said: Iterable[FromPerson]) -> list[Effect]:
 def _one_by_one(
     session: Session,
     lines: Sequence[bytes | TooLong],
-    arrived: type[FromClient | FromServer],
+    arrived: type[FromClient | FromServer | CutOff],
 ) -> list[Effect]:
     effects: list[Effect] = []
     for line in lines:

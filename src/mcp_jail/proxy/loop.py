@@ -192,8 +192,9 @@ class Loop:
                 return []
         if self._cause is Cause.NOT_CONFINED:
             return []
-        effects = arrivals.from_server(self._session, lines)
-        if self._from_server.at_end and self._how is None:
+        is_end = self._from_server.at_end
+        effects = arrivals.from_server(self._session, lines, is_end=is_end)
+        if is_end and self._how is None:
             self._stop(Cause.SERVER_GONE)
         return effects
 
@@ -205,7 +206,8 @@ class Loop:
         while not self._from_server.at_end and not self._from_server.is_dry:
             lines = self._from_server.read()
             if self._cause is not Cause.NOT_CONFINED:
-                effects += arrivals.from_server(self._session, lines)
+                is_end = self._from_server.at_end
+                effects += arrivals.from_server(self._session, lines, is_end=is_end)
         while self._errors.pass_on(self._server.stderr):
             pass
         self._stop(Cause.SERVER_GONE)

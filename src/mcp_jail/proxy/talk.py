@@ -133,7 +133,8 @@ class Talk:
             self.fault = self._server.fault() or ""
         if self.fault:
             return
-        self._perform(arrivals.from_server(self._session, lines))
+        is_end = self._from_server.at_end
+        self._perform(arrivals.from_server(self._session, lines, is_end=is_end))
 
     def _read_errors(self) -> bool:
         try:
