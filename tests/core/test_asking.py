@@ -387,6 +387,49 @@ def _other_form() -> dict[str, Any]:
     return {"method": "elicitation/create", "params": FORM | {"message": "Which one?"}}
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_two_questions_of_one_result_are_asked_at_once_and_allowed_one_after_the_other(
+    is_first: bool,
+) -> None:
+    play = Play("modern", elicitation="ask")
+    questions = {"a": {"method": "elicitation/create", "params": FORM}, "b": _other_form()}
+    asked = {"resultType": "input_required", "inputRequests": questions, "requestState": "s"}
+    play.calls("t", "one")
+    play.answers(asked)
+    assert [ask.ticket for ask in play.asks] == ["TICK01", "TICK02"]
+    says_yes(play, "TICK01" if is_first else "TICK02")
+    play.calls("t", "two")
+    play.answers(asked)
+    assert "waiting for the user" in play.text
+    says_yes(play, "TICK02" if is_first else "TICK01")
+    play.calls("t", "three")
+    play.answers(asked)
+    assert play.reply["result"]["inputRequests"].keys() == {"a", "b"}
+    play.calls("t", "four")
+    play.answers(asked)
+    assert len(play.asks) == 4
+
+
+def test_nobody_is_asked_about_a_question_beside_one_that_is_refused_anyway() -> None:
+    play = Play("modern", elicitation="ask", sampling="deny")
+    sampling = {"method": "sampling/createMessage", "params": PROMPTED}
+    questions = {"a": {"method": "elicitation/create", "params": FORM}, "b": sampling}
+    asked = {"resultType": "input_required", "inputRequests": questions, "requestState": "s"}
+    play.calls("t", "one")
+    play.answers(asked)
+    assert play.asks == []
+    assert "denied" in play.text
+
+
+def test_two_pages_of_one_error_are_asked_about_at_once() -> None:
+    play = Play(elicitation="ask")
+    other = PAGE | {"url": "https://example.com/b", "elicitationId": "page-2"}
+    play.calls("t", "one")
+    play.fails(mcp.URL_ELICITATION_REQUIRED, "sign in", data={"elicitations": [PAGE, other]})
+    assert len(play.asks) == 2
+    assert play.reply["error"]["code"] == mcp.WAITING
+
+
 def test_an_error_that_sends_to_a_page_waits_for_a_person_too() -> None:
     play = Play(elicitation="ask")
     data = {"elicitations": [PAGE]}
@@ -435,7 +478,7 @@ def test_grants_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         play.calls("t", number, arguments={"n": number})
         says_yes(play, lasts=Lasts.SESSION)
-    assert len(play.talk.asks.grants) == 2
+    assert len(play.talk.asks.grants(0)) == 2
 
 
 @both_eras

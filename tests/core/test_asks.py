@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mcp_jail.core import asks as asks_module
 from mcp_jail.core.asks import NEW_PER_MINUTE, Answer, Ask, Asks, Held, Lasts, binding_of
 from mcp_jail.core.mcp import Treatment
 from mcp_jail.core.policy import Verdict
@@ -100,7 +101,7 @@ def test_a_grant_for_one_call_is_used_up_and_ends_by_itself() -> None:
     asks.grant(one, YES, 0)
     assert asks.take_grant(one.binding, 900) is None
     asks.expired(900)
-    assert asks.grants == ()
+    assert asks.grants(0) == ()
 
 
 def test_a_later_answer_takes_the_place_of_an_earlier() -> None:
@@ -108,9 +109,25 @@ def test_a_later_answer_takes_the_place_of_an_earlier() -> None:
     asks.grant(one, YES, 0)
     no = Answer(verdict=Verdict.DENY, lasts=Lasts.SESSION, by="x")
     asks.grant(one, no, 1)
-    assert [grant.answer for grant in asks.grants] == [no]
-    assert asks.revoke("T") is not None
-    assert asks.revoke("T") is None
+    assert [grant.answer for grant in asks.grants(0)] == [no]
+    assert asks.revoke("T", 1) is not None
+    assert asks.revoke("T", 1) is None
+
+
+def test_an_answer_whose_time_is_over_is_neither_listed_nor_taken_back() -> None:
+    asks, one = Asks(900), ask()
+    asks.grant(one, YES, 0)
+    assert len(asks.grants(899)) == 1
+    assert asks.grants(900) == ()
+    assert asks.revoke("T", 900) is None
+
+
+def test_answers_whose_time_is_over_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asks_module, "GRANTS_LIMIT", 1)
+    asks, one = Asks(900), ask("A")
+    asks.grant(ask("B"), YES, 0)
+    assert not asks.grant(one, YES, 899)
+    assert asks.grant(one, YES, 900)
 
 
 def test_what_has_no_end_outlives_what_has() -> None:
@@ -118,7 +135,7 @@ def test_what_has_no_end_outlives_what_has() -> None:
     asks.grant(first, YES, 0)
     asks.grant(second, Answer(verdict=Verdict.ALLOW, lasts=Lasts.SESSION, by="x"), 0)
     asks.expired(1e9)
-    assert [grant.ask.ticket for grant in asks.grants] == ["B"]
+    assert [grant.ask.ticket for grant in asks.grants(0)] == ["B"]
 
 
 def test_who_waits_for_an_answer_is_counted() -> None:

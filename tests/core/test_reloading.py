@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from mcp_jail.core import mcp
 from mcp_jail.core.decide import compile_rules
 from mcp_jail.core.events import PolicyChanged, PolicyRefused
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.reloading import TAKEN_UP, needing_restart, taken_up
-from plays import ERAS, OPEN, UNLOCKED, Play, tool
+from plays import ERAS, OPEN, PROMPTED, REVIEW, UNLOCKED, Play, approved, tool
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 
@@ -87,3 +88,71 @@ def test_a_change_that_is_refused_is_told_and_changes_nothing() -> None:
         "the policy was changed, but the one before holds still: x.yaml:1:1: unknown key"
     )
     assert play.entries[0].verdict == "refused"
+
+
+# What waits for a person while the policy changes
+
+
+@both_eras
+def test_a_call_that_waits_goes_on_once_the_policy_allows_it(era: str) -> None:
+    play = Play(era, tools={"default": "ask"})
+    play.calls("t", arguments={"n": 1})
+    play.calls("other", "second")
+    change(play, tools={"default": "ask", "rules": {"t": "allow"}})
+    assert play.server_got[-1]["params"]["name"] == "t"
+    assert play.over == [("TICK01", "allow")]
+    assert [each.name for each in play.talk.asks.open] == ["other"]
+    assert play.talk.asks.grants(0) == ()
+    play.answers({"content": []})
+    assert play.reply["id"] == "call"
+
+
+@both_eras
+def test_a_call_that_waits_is_refused_once_the_policy_denies_it(era: str) -> None:
+    play = Play(era, tools={"default": "ask"})
+    play.calls("t")
+    change(play, tools={"default": "deny"})
+    assert play.over == [("TICK01", "deny")]
+    assert "denied by the user's policy" in play.text
+    assert [entry.verdict for entry in play.entries][-3:] == ["changed", "deny", "deny"]
+
+
+@both_eras
+def test_a_constraint_that_does_not_hold_goes_on_waiting(era: str) -> None:
+    play = Play(era, tools={"default": "ask"})
+    play.calls("t", arguments={"n": 5})
+    rule = {"decision": "allow", "args": {"n": {"max": 4}}, "otherwise": "ask"}
+    change(play, tools={"default": "deny", "rules": {"t": rule}})
+    assert play.over == []
+    assert len(play.talk.asks) == 1
+
+
+def test_a_question_of_the_server_that_waits_is_judged_anew() -> None:
+    play = Play(sampling="ask")
+    play.sends(id="q", method="sampling/createMessage", params=PROMPTED)
+    change(play, sampling="ask", elicitation="deny")
+    assert play.over == []
+    change(play, sampling="deny")
+    assert play.over == [("TICK01", "deny")]
+    assert play.server_got[-1]["error"]["code"] == mcp.DENIED
+
+
+def test_a_subscription_waits_until_no_resource_of_it_is_asked_about() -> None:
+    play = Play("modern", resources={"default": "ask"})
+    uris = ["file:///a", "file:///b"]
+    play.says("subscriptions/listen", "l", notifications={"resourceSubscriptions": uris})
+    change(play, resources={"default": "ask", "rules": {"file:///a": "allow"}})
+    assert play.over == []
+    change(play, resources={"default": "allow"})
+    assert play.over == [("TICK01", "allow")]
+    assert play.server_got[-1]["method"] == "subscriptions/listen"
+
+
+def test_a_tool_that_is_not_approved_any_more_is_refused_though_the_policy_allows_it() -> None:
+    play = Play(tools={"default": "ask"}, lock=REVIEW, approved=approved(tool("t")))
+    play.lists(tool("t"))
+    play.calls("t")
+    play.lists(tool("t", description="another"))
+    change(play, tools={"default": "allow"}, lock=REVIEW)
+    assert play.over == [("TICK01", "allow")]
+    assert "not in the approved catalogue" in play.text

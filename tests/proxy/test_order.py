@@ -133,6 +133,7 @@ class Play:
                 ),
                 PolicyKeeping(judged(folder), time.monotonic),
                 self.control,
+                talk.asks,
             ),
             client=(client_in, client_out),
             clock=time.monotonic,

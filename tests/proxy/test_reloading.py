@@ -93,6 +93,20 @@ def test_a_file_that_is_gone_is_refused_and_taken_up_when_it_is_back(
     wait_until(lambda: not passes(client))
 
 
+@pytest.mark.parametrize("era", ERAS)
+def test_a_call_that_waits_for_a_person_goes_on_once_the_policy_allows_it(
+    home: Home, era: str
+) -> None:
+    home.write_policy(POLICY.replace("allow", "ask"))
+    with started(home, "run", "fs", *command("echo.py"), era=era) as client:
+        client.open()
+        id = client.ask("tools/call", name="echo", arguments={"text": "x"})
+        client.wait_for_stderr("asks you about")
+        replace(home, f"name: fs\n{POLICY}lock: {{first: trust}}\n")
+        assert client.answer(id)["result"]["content"][0]["text"] == "x"
+    assert [each["detail"]["by"] for each in home.audit() if each["kind"] == "answer"] == ["policy"]
+
+
 @pytest.mark.parametrize("mode", [0o622, 0o606])
 def test_a_file_that_others_may_write_is_refused(client: Client, home: Home, mode: int) -> None:
     replace(home, f"name: fs\n{POLICY}lock: {{first: trust}}\n# changed\n")

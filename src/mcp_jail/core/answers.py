@@ -16,7 +16,6 @@ from mcp_jail.core.listed import Page
 from mcp_jail.core.lock import KIND_OF_LIST, ItemKind
 from mcp_jail.core.mcp import Era, ResultKind, Treatment
 from mcp_jail.core.passing import Passing, Release
-from mcp_jail.core.policy import Verdict
 from mcp_jail.core.questions import Refusal
 from mcp_jail.core.results import Results
 from mcp_jail.core.state import State
@@ -118,21 +117,13 @@ class Answers:
             text = "mcp-jail: the server names no page to open, or too many"
             return [], {"code": mcp.DENIED, "message": text}
         capabilities = self._state.opening.capabilities_of(waiting.era, waiting.params)
+        book, put = self._state.book, [_page_to_open(each) for each in wanted]
+        if unanswered := self._asking.unanswered(put, capabilities):
+            effects, code, text = self._asking.later(unanswered)
+            return effects, {"code": code, "message": text}
         pages: list[questions.Question] = []
-        for params in wanted:
-            asked = params if type(params) is dict else {}
-            judged = questions.judge(
-                questions.ELICITATION,
-                asked | {"mode": "url"},
-                self._state.book,
-                capabilities,
-                self._asking.answered,
-            )
-            if isinstance(judged, Refusal) and judged.decision.verdict is Verdict.ASK:
-                effects, code, text = self._asking.later(
-                    judged.method, judged.subject, judged.decision
-                )
-                return effects, {"code": code, "message": text}
+        for method, params in put:
+            judged = questions.judge(method, params, book, capabilities, self._asking.answered)
             if isinstance(judged, Refusal):
                 self._state.tally.denials += 1
                 refused = {"code": mcp.DENIED, "message": replies.question_text(judged)}
@@ -172,6 +163,10 @@ class Answers:
             return [*self.passing.news(), *self._release(KIND_OF_LIST[waiting.method])]
         # What was found is told at the end: a page may be large, and there may be many.
         return [self._forwarding.step(waiting.method, waiting.era, following)]
+
+
+def _page_to_open(params: Any) -> tuple[str, dict[str, Any]]:
+    return questions.ELICITATION, (params if type(params) is dict else {}) | {"mode": "url"}
 
 
 def _may_ask(waiting: Waiting) -> bool:

@@ -9,13 +9,13 @@ ticket and is made again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from mcp_jail.core import mcp, replies, walks, wire
-from mcp_jail.core.asks import Answer, Ask, Held, Lasts, binding_of
+from mcp_jail.core import mcp, questions, replies, walks, wire
+from mcp_jail.core.asks import Answer, Ask, Grant, Held, Lasts, binding_of
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.decision import Decision
 from mcp_jail.core.events import (
@@ -31,6 +31,7 @@ from mcp_jail.core.events import (
 from mcp_jail.core.in_client import InClient
 from mcp_jail.core.mcp import Era, Treatment
 from mcp_jail.core.policy import Verdict
+from mcp_jail.core.questions import Refusal
 from mcp_jail.core.state import State
 from mcp_jail.core.subjects import Subject
 from mcp_jail.core.wire import Failure, MessageId, Request, Result
@@ -45,6 +46,9 @@ _DENIED: Final = "denied by the user"
 # Judges a held request again, once its ask is answered.
 Judge = Callable[[Held], list[Effect]]
 
+# What the policy, as it is now, says to what an ask is about.
+ByPolicy = Callable[[Ask], Verdict]
+
 
 class Asking:
     """The asks of one run."""
@@ -53,23 +57,24 @@ class Asking:
         self._state = state
         self.in_client = InClient(state)
         self._judge: Judge = lambda _: []
+        self._by_policy: ByPolicy = lambda _: Verdict.ASK
 
-    def judged_by(self, judge: Judge) -> None:
-        """Say who judges what was held, once its ask is answered."""
+    def judged_by(self, judge: Judge, by_policy: ByPolicy) -> None:
+        """Say who judges what was held, once its ask is answered or the policy is another."""
         self._judge = judge
+        self._by_policy = by_policy
 
     # What is asked about
 
     def answered(self, method: str, subject: Subject, decision: Decision) -> Decision | None:
         """What a person has said to this very call before, if it still counts."""
-        grant = self._state.asks.take_grant(self._binding(method, subject), self._state.now)
-        if grant is None:
-            return None
-        verdict = grant.answer.verdict
-        reason = _DENIED if verdict is Verdict.DENY else ""
-        return msgspec.structs.replace(
-            decision, verdict=verdict, reason=reason, hint="", ask=grant.ask.ticket
-        )
+        binding = self._binding(method, subject)
+        return _by_grant(decision, self._state.asks.take_grant(binding, self._state.now))
+
+    def would_answer(self, method: str, subject: Subject, decision: Decision) -> Decision | None:
+        """The same, but what counts once counts still."""
+        binding = self._binding(method, subject)
+        return _by_grant(decision, self._state.asks.grant_for(binding, self._state.now))
 
     def hold(
         self, request: Request, treatment: Treatment | None, subject: Subject, decision: Decision
@@ -108,19 +113,44 @@ class Asking:
             where=decision.place,
             reason=decision.reason,
             since=state.now,
+            is_uri=subject.is_uri,
         )
         state.asks.begin(ask)
         told = Tell(_told(ask))
         return ask, [Record(self._entry(ask, Kind.ASK, "ask")), told, AskPerson(ask)]
 
-    def later(
-        self, method: str, subject: Subject, decision: Decision
-    ) -> tuple[list[Effect], int, str]:
+    def unanswered(
+        self, put: Sequence[tuple[str, dict[str, Any]]], capabilities: Mapping[str, Any]
+    ) -> list[Refusal]:
+        """What of some questions a person has to allow first; nothing, where one is refused anyway.
+
+        All of it at once, and before an answer for one call is used up: else two questions that are
+        put together would never be allowed together.
+        """
+        unanswered = []
+        for method, params in put:
+            if method == questions.ROOTS:
+                continue
+            judged = questions.judge(
+                method, params, self._state.book, capabilities, self.would_answer
+            )
+            if isinstance(judged, Refusal):
+                if judged.decision.verdict is not Verdict.ASK:
+                    return []
+                unanswered.append(judged)
+        return unanswered
+
+    def later(self, wanted: Sequence[Refusal]) -> tuple[list[Effect], int, str]:
         """Ask about what cannot be held; the code and the words for the call that ends by it."""
-        ask, effects = self.begin(method, subject, decision)
-        if ask is None:
-            return effects, mcp.TOO_OFTEN, TOO_MANY
-        return effects, mcp.WAITING, replies.waiting_text(ask.ticket)
+        effects: list[Effect] = []
+        first = ""
+        for each in wanted:
+            ask, begun = self.begin(each.method, each.subject, each.decision)
+            if ask is None:
+                return effects, mcp.TOO_OFTEN, TOO_MANY
+            effects += begun
+            first = first or ask.ticket
+        return effects, mcp.WAITING, replies.waiting_text(first)
 
     def said_in_client(
         self, id: MessageId | None, message: Result | Failure
@@ -176,6 +206,20 @@ class Asking:
             effects += self._denied(ask, each) if is_no else self._judge(each)
         return effects
 
+    def policy_changed(self) -> list[Effect]:
+        """Close what the policy asks nobody about any more, and judge by it what waited."""
+        effects: list[Effect] = []
+        for ask in self._state.asks.open:
+            verdict = self._by_policy(ask)
+            if verdict is Verdict.ASK:
+                continue
+            held = self._state.asks.end(ask)
+            entry = self._entry(ask, Kind.ANSWER, verdict.value, {"by": "policy"})
+            effects += [Record(entry), AskOver(ask, verdict.value), *self.in_client.over(ask)]
+            for each in held:
+                effects += self._judge(each)
+        return effects
+
     def refuse(self, tried: NotAnswered) -> list[Effect]:
         """Write down that somebody who may not tried to answer; the first thousand times."""
         if not self._state.tally.answer_refused():
@@ -193,7 +237,7 @@ class Asking:
 
     def revoke(self, ticket: str) -> list[Effect]:
         """Take an answer back; nothing, where none of this ticket counts."""
-        grant = self._state.asks.revoke(ticket)
+        grant = self._state.asks.revoke(ticket, self._state.now)
         if grant is None:
             return []
         return [Record(self._entry(grant.ask, Kind.ANSWER, "revoked"))]
@@ -253,6 +297,17 @@ class Asking:
             digest=digest,
             detail=detail or {},
         )
+
+
+def _by_grant(decision: Decision, grant: Grant | None) -> Decision | None:
+    """A decision as a person's answer makes it."""
+    if grant is None:
+        return None
+    verdict = grant.answer.verdict
+    reason = _DENIED if verdict is Verdict.DENY else ""
+    return msgspec.structs.replace(
+        decision, verdict=verdict, reason=reason, hint="", ask=grant.ask.ticket
+    )
 
 
 def _told(ask: Ask) -> str:

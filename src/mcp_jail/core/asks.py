@@ -63,6 +63,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     where: str
     reason: str
     since: float
+    is_uri: bool = False
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -86,6 +87,10 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer
     since: float
     until: float | None  # None: as long as the run
+
+    def counts(self, now: float) -> bool:
+        """Whether its time is not over."""
+        return self.until is None or self.until > now
 
 
 def binding_of(method: str, name: str, item: str, arguments: dict[str, Any]) -> str:
@@ -114,10 +119,9 @@ class Asks:
         """The asks that nobody has answered, oldest first."""
         return tuple(self._open.values())
 
-    @property
-    def grants(self) -> tuple[Grant, ...]:
+    def grants(self, now: float) -> tuple[Grant, ...]:
         """The answers that still count, oldest first."""
-        return tuple(self._grants.values())
+        return tuple(grant for grant in self._grants.values() if grant.counts(now))
 
     def get(self, ticket: str) -> Ask | None:
         """The open ask of a ticket."""
@@ -191,11 +195,7 @@ class Asks:
         over = [self._open[ticket] for ticket, until in self._until.items() if until <= now]
         for ask in over:
             self.end(ask)
-        self._grants = {
-            binding: grant
-            for binding, grant in self._grants.items()
-            if grant.until is None or grant.until > now
-        }
+        self._forget_old_grants(now)
         return over
 
     def release_all(self) -> list[Held]:
@@ -216,6 +216,7 @@ class Asks:
 
     def grant(self, ask: Ask, answer: Answer, now: float) -> bool:
         """Remember an answer; False where too many are remembered."""
+        self._forget_old_grants(now)
         if len(self._grants) >= GRANTS_LIMIT and ask.binding not in self._grants:
             return False
         until: float | None = None
@@ -226,19 +227,27 @@ class Asks:
         self._grants[ask.binding] = Grant(ask=ask, answer=answer, since=now, until=until)
         return True
 
-    def take_grant(self, binding: str, now: float) -> Grant | None:
-        """The answer that counts for a call; one for a single call is used up by it."""
+    def grant_for(self, binding: str, now: float) -> Grant | None:
+        """The answer that counts for a call."""
         grant = self._grants.get(binding)
-        if grant is None or (grant.until is not None and grant.until <= now):
-            return None
-        if grant.answer.lasts is Lasts.ONCE:
+        return grant if grant is not None and grant.counts(now) else None
+
+    def take_grant(self, binding: str, now: float) -> Grant | None:
+        """The same; one for a single call is used up by it."""
+        grant = self.grant_for(binding, now)
+        if grant is not None and grant.answer.lasts is Lasts.ONCE:
             del self._grants[binding]
         return grant
 
-    def revoke(self, ticket: str) -> Grant | None:
+    def revoke(self, ticket: str, now: float) -> Grant | None:
         """Take an answer back; None where none of this ticket counts."""
         for binding, grant in self._grants.items():
-            if grant.ask.ticket == ticket:
+            if grant.ask.ticket == ticket and grant.counts(now):
                 del self._grants[binding]
                 return grant
         return None
+
+    def _forget_old_grants(self, now: float) -> None:
+        over = [binding for binding, grant in self._grants.items() if not grant.counts(now)]
+        for binding in over:
+            del self._grants[binding]

@@ -22,7 +22,7 @@ from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.listed import Standing
 from mcp_jail.core.lock import ItemKind
 from mcp_jail.core.mcp import Era, Treatment
-from mcp_jail.core.policy import Additional, Verdict
+from mcp_jail.core.policy import Additional, Verdict, strictest
 from mcp_jail.core.rates import Limit
 from mcp_jail.core.rounds import Retry
 from mcp_jail.core.state import State
@@ -79,6 +79,13 @@ class Calls:
         if treatment is Treatment.LISTEN:
             return self.listen(request, is_listed=True)
         return self.judge(request, treatment, is_listed=True)
+
+    def by_policy(self, treatment: Treatment, subject: Subject) -> Verdict:
+        """What the policy alone says to a request."""
+        if treatment is not Treatment.LISTEN:
+            return self._decide(treatment, subject).verdict
+        book, uris = self._state.book, subject.arguments["uris"]
+        return strictest(*(decide.decide_resource(uri, book).verdict for uri in uris))
 
     def listen(self, request: Request, *, is_listed: bool = False) -> list[Effect]:
         """A subscription is judged like the reading of each resource it names."""

@@ -49,14 +49,13 @@ class Interim:
         if isinstance(result, BadLine):
             return self._passing.not_passed(waiting, result.reason)
         state, wanted = result.get("requestState"), result.get("inputRequests", {})
-        if type(wanted) is not dict or not (state is None or type(state) is str):
-            return self._passing.not_passed(waiting, "questions of another shape")
-        if not wanted and state is None:
-            return self._passing.not_passed(waiting, "it asks for nothing and is no answer")
-        if waiting.number >= rounds.ROUNDS_OF_ONE_REQUEST:
-            return self._passing.not_passed(waiting, "it asked too often")
-        if len(wanted) > rounds.QUESTIONS_OF_ONE_ROUND:
-            return self._passing.not_passed(waiting, "it asked too much at once")
+        fault = _fault_of_round(state, wanted, waiting.number)
+        if fault is not None:
+            return self._passing.not_passed(waiting, fault)
+        capabilities = self._state.opening.capabilities_of(waiting.era, waiting.params)
+        put = [_method_and_params(each) for each in wanted.values()]
+        if unanswered := self._asking.unanswered(put, capabilities):
+            return self._asked_later(waiting, unanswered)
         asked, ours, refused = self._judged(waiting, wanted)
         if refused is not None:
             return self._refused(waiting, refused)
@@ -101,8 +100,6 @@ class Interim:
 
     def _refused(self, waiting: Waiting, refused: Refusal) -> list[Effect]:
         """End a request whose server asks for what it may not have."""
-        if refused.decision.verdict is Verdict.ASK:
-            return self._asked_later(waiting, refused)
         self._state.in_flight.end(waiting)
         self._state.tally.denials += 1
         text = replies.question_text(refused)
@@ -114,9 +111,9 @@ class Interim:
             Record(replies.result_entry(waiting, is_error=True)),
         ]
 
-    def _asked_later(self, waiting: Waiting, refused: Refusal) -> list[Effect]:
+    def _asked_later(self, waiting: Waiting, wanted: list[Refusal]) -> list[Effect]:
         """End a request whose server asks what a person has to allow first; it is made again."""
-        effects, code, text = self._asking.later(refused.method, refused.subject, refused.decision)
+        effects, code, text = self._asking.later(wanted)
         self._state.in_flight.end(waiting)
         line = replies.refusal_in_words(
             _client_id(waiting), waiting.treatment, waiting.era, text, code=code
@@ -222,7 +219,7 @@ class Interim:
         """What is written down of a question that is left out; a task may ask without end."""
         if refused is not None and refused.decision.verdict is Verdict.ASK:
             # Whoever asks about the task again finds the question in it, once it is allowed.
-            return self._asking.later(refused.method, refused.subject, refused.decision)[0]
+            return self._asking.later([refused])[0]
         if refused is None or not self._state.tally.question_refused():
             return []
         told = replies.question_told(refused, task.tool)
@@ -253,6 +250,19 @@ class Interim:
             if type(task) is dict and self._state.tasks.get(task.get("taskId")) is not None
         ]
         return self._results.task(result | {"tasks": known}, waiting.era)
+
+
+def _fault_of_round(state: Any, wanted: Any, number: int) -> str | None:
+    """Why a result that asks is none, or one too many."""
+    if type(wanted) is not dict or not (state is None or type(state) is str):
+        return "questions of another shape"
+    if not wanted and state is None:
+        return "it asks for nothing and is no answer"
+    if number >= rounds.ROUNDS_OF_ONE_REQUEST:
+        return "it asked too often"
+    if len(wanted) > rounds.QUESTIONS_OF_ONE_ROUND:
+        return "it asked too much at once"
+    return None
 
 
 def _requests(asked: dict[str, Question]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def judge(
     if key is None:
         # The server's own words stay out of ours: `method` goes to the audit only.
         return _refused(method, "tools", "a question nobody knows", book)
-    verdict = book.policy.sampling if method == SAMPLING else book.policy.elicitation
+    verdict = verdict_of(method, book)
     if verdict is Verdict.DENY:
         return _refused(method, key, "not allowed by the policy", book)
     passed = _passed_sampling(params) if method == SAMPLING else _passed_elicitation(params)
@@ -85,6 +85,11 @@ def judge(
     if said.verdict is Verdict.ALLOW:
         return Question(method, passed, said)
     return Refusal(method, said, passed)
+
+
+def verdict_of(method: str, book: Rulebook) -> Verdict:
+    """What the policy says to sampling or an elicitation as such."""
+    return book.policy.sampling if method == SAMPLING else book.policy.elicitation
 
 
 def roots_are_ours(book: Rulebook) -> bool:

@@ -27,7 +27,8 @@ What may happen to each thing that arrives:
 
     from elsewhere
     the lock file was written           ToClient: listings have changed
-    the policy was written              Record, Tell; ToClient: listings have changed
+    the policy was written              Record, Tell; ToClient: listings have changed; what it asks
+                                        nobody about any more is judged anew
     a person answered an ask            Record, AskOver; what it held is judged anew
     time goes on                        ToClient: a ticket, for those who waited long enough
 
@@ -40,9 +41,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from mcp_jail.core import decide, mcp, replies, wire
+from mcp_jail.core import decide, mcp, questions, replies, wire
 from mcp_jail.core.asking import Asking
-from mcp_jail.core.asks import Asks, Held
+from mcp_jail.core.asks import Ask, Asks, Held
 from mcp_jail.core.calls import Calls
 from mcp_jail.core.catalogue import Catalogue
 from mcp_jail.core.clientside import UNRECORDED, ClientSide
@@ -71,9 +72,10 @@ from mcp_jail.core.events import (
 )
 from mcp_jail.core.forwarding import Forwarding
 from mcp_jail.core.lock import KIND_OF_LIST
-from mcp_jail.core.policy import Policy
+from mcp_jail.core.policy import Policy, Verdict
 from mcp_jail.core.serverside import ServerSide
 from mcp_jail.core.state import Describe, State
+from mcp_jail.core.subjects import Subject
 from mcp_jail.core.tally import Tally
 from mcp_jail.core.undecided import Undecided
 
@@ -111,7 +113,7 @@ class Session:
         self._undecided = Undecided(state)
         self._client = ClientSide(state, forwarding, calls, asking)
         self._server = ServerSide(state, forwarding, asking, calls.release)
-        asking.judged_by(self._judge_again)
+        asking.judged_by(self._judge_again, self._by_policy)
 
     @property
     def tally(self) -> Tally:
@@ -180,7 +182,7 @@ class Session:
             case PolicyChanged():
                 self._state.replace_book(event.book)
                 told = self._server.notices.told_of(KIND_OF_LIST.values())
-                return [*replies.policy_taken_up(event), *told]
+                return [*replies.policy_taken_up(event), *told, *self._asking.policy_changed()]
             case PolicyRefused(reason):
                 return replies.policy_refused(self._state.book.policy.name, reason)
 
@@ -192,6 +194,12 @@ class Session:
                 return self._asking.refuse(event)
             case Revoked(ticket):
                 return self._asking.revoke(ticket)
+
+    def _by_policy(self, ask: Ask) -> Verdict:
+        treatment = mcp.CLIENT_REQUESTS.get(ask.method)
+        if treatment is None:
+            return questions.verdict_of(ask.method, self._state.book)
+        return self._calls.by_policy(treatment, Subject(ask.name, ask.arguments, ask.is_uri))
 
     def _judge_again(self, held: Held) -> list[Effect]:
         if held.treatment is None:

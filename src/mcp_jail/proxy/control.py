@@ -151,7 +151,7 @@ class Control:
                 reply = _unknown(request.ticket) if view is None else {"ask": view}
             case "grants":
                 now = self._clock()
-                views = [protocol.grant_view(self._server, g, now) for g in self._asks.grants]
+                views = [protocol.grant_view(self._server, g, now) for g in self._asks.grants(now)]
                 reply = {"grants": msgspec.to_builtins(views)}
             case "watch":
                 connection.watches = True
@@ -182,9 +182,10 @@ class Control:
             yield NotAnswered(request.ticket[:64], BY, fault)
             return Problem("not-you", f"an answer is not taken from {fault}", _INSTEAD)
         if request.op == "revoke":
-            before = len(self._asks.grants)
+            now = self._clock()
+            before = len(self._asks.grants(now))
             yield Revoked(request.ticket)
-            is_done = len(self._asks.grants) < before
+            is_done = len(self._asks.grants(now)) < before
             return {"ticket": request.ticket} if is_done else _unknown(request.ticket)
         view = self._view(request.ticket, limit=protocol.LONG_ARGUMENTS)
         if view is None:

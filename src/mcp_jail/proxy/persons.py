@@ -9,6 +9,7 @@ from typing import Any
 
 from mcp_jail.asks.lineage import running_in
 from mcp_jail.asks.who import fault_of, fault_of_service
+from mcp_jail.core.asks import Asks
 from mcp_jail.core.events import (
     AskOver,
     AskPerson,
@@ -39,8 +40,10 @@ class Watching:
         lock: LockKeeping,
         policy: PolicyKeeping,
         control: Control,
+        asks: Asks,
         desktop: OnDesktop | None = None,
     ) -> None:
+        self._asks = asks
         self._lock = lock
         self._policy = policy
         self._control = control
@@ -49,7 +52,7 @@ class Watching:
     @property
     def is_waiting(self) -> bool:
         """Whether something seen waits for a person."""
-        return self._lock.is_waiting
+        return self._lock.is_waiting or len(self._asks) > 0
 
     @property
     def is_busy(self) -> bool:
@@ -66,8 +69,11 @@ class Watching:
         return [each for each in found if each is not None]
 
     def seconds_left(self, now: float) -> float | None:
-        """When an idle run has to look at the lock."""
-        return self._lock.seconds_left(now)
+        """When an idle run has to look at the lock, or at the policy: it may end what waits."""
+        left = [self._lock.seconds_left(now)]
+        if len(self._asks) > 0:
+            left.append(self._policy.seconds_left(now))
+        return min((each for each in left if each is not None), default=None)
 
     def show(self, effect: AskPerson | AskOver) -> None:
         """Show an ask, or take it away."""
@@ -117,7 +123,8 @@ def watch(
             is_wanted=lambda: Channel.DESKTOP in session.policy.ask.channels,
             fault_of=lambda pid: fault_of_service(pid, running_in(places)),
         )
-    return Watching(lock, PolicyKeeping(prepared.judged, time.monotonic), control, desktop)
+    policy = PolicyKeeping(prepared.judged, time.monotonic)
+    return Watching(lock, policy, control, session.asks, desktop)
 
 
 def _status(

@@ -54,6 +54,10 @@ class PolicyKeeping:
         except JailError as error:
             return PolicyRefused(error.message)
 
+    def seconds_left(self, now: float) -> float:
+        """When the file is to be looked at again."""
+        return max(0.0, self._next_look - now)
+
     def _read(self) -> Judged:
         """The file as it is now, found as it was at the start."""
         is_named = self._judged.file.kind is not PolicyKind.TRUSTED
