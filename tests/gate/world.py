@@ -20,6 +20,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -97,6 +98,7 @@ def on_a_machine(
     for address in (OWN, OWN6):
         _add_address(2, address)
         _add_default_route(2, address)
+    _wait_for_local_route(OWN6)
     os.write(go, b"g")
     os.read(reading, 1)
 
@@ -315,6 +317,17 @@ def _add_address(index: int, address: str) -> None:
     body = struct.pack("=BBBBi", family, len(packed) * 8, 0x02, 0, index)  # 0x02: used at once
     with _talk() as channel:
         _tell(channel, 20, 0x400, body + _aligned(2, packed) + _aligned(1, packed))
+
+
+def _wait_for_local_route(address: str) -> None:
+    """Wait for what the kernel does later: an IPv6 address is its own once a work queue has run."""
+    wanted = socket.inet_pton(socket.AF_INET6, address).hex()
+    for _ in range(10_000):
+        with open("/proc/net/ipv6_route", encoding="ascii") as table:
+            if any(line.startswith(f"{wanted} 80") for line in table):
+                return
+        time.sleep(0.001)
+    raise TimeoutError(f"{address} is not this machine's")
 
 
 def _add_default_route(index: int, source: str) -> None:
