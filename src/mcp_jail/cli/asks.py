@@ -9,9 +9,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-import msgspec
-
 from mcp_jail.cli.ask_page import open_asks, print_ask, tell_silent
+from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import bullet
 from mcp_jail.errors import ExitCode
 from mcp_jail.store.places import find_places
@@ -29,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     found, silent = open_asks(find_places())
     for _, view in found:
         if arguments.json:
-            sys.stdout.write(msgspec.json.encode(view).decode() + "\n")
+            sys.stdout.write(json_line(view))
         else:
             print_ask(view)
     tell_silent(silent)

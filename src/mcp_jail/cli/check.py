@@ -10,9 +10,8 @@ import argparse
 import sys
 from typing import Any
 
-import msgspec
-
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
+from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import bullet, heading
 from mcp_jail.core import wire
 from mcp_jail.core.decide import Decision, ToolCall, decide, decide_prompt, decide_resource
@@ -115,4 +114,4 @@ def _as_json(decision: Decision) -> str:
         "reason": decision.reason,
         "hint": decision.hint,
     }
-    return msgspec.json.encode(shown).decode() + "\n"
+    return json_line(shown)

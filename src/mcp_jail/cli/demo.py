@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 from rich.text import Text
 
+from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.out import console
 from mcp_jail.demo.attempts import Attempt, Finding, Outcome, Sign
 from mcp_jail.demo.play import Comparison, Row, play
@@ -137,4 +138,4 @@ def _as_json(comparison: Comparison) -> str:
         ],
         "failed": [row.attempt.name for row in comparison.failed],
     }
-    return msgspec.json.format(msgspec.json.encode(findings), indent=2).decode() + "\n"
+    return json_page(findings)

@@ -17,6 +17,7 @@ from typing import Any
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.comparison import Comparison, Purpose, compare, some
 from mcp_jail.cli.entry_lines import time_text
+from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.lock_rows import AS_APPROVED
 from mcp_jail.cli.out import counted, folded, heading, rows
 from mcp_jail.cli.review_page import print_cuts, print_items, print_lines, short_digest
@@ -190,7 +191,7 @@ def _as_json(comparison: Comparison) -> str:
         "file_differs": list(comparison.proposal_differs),
         "ignored": comparison.judged.policy.lock.ignore,
     }
-    return json.dumps(shown, indent=2) + "\n"
+    return json_page(shown)
 
 
 def _against(comparison: Comparison) -> str | None:

@@ -15,6 +15,7 @@ import sys
 import msgspec
 
 from mcp_jail.cli.doctor_files import Files, look_at_files, print_files
+from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.out import folded, heading
 from mcp_jail.demo.bubblewrap import install_command
 from mcp_jail.errors import ExitCode
@@ -91,4 +92,4 @@ def _as_json(host: Host, trial: Trial, gate: Trial, proxy: Trial, files: Files) 
         "proxy": msgspec.to_builtins(proxy),
         **files.as_values(),
     }
-    return msgspec.json.format(msgspec.json.encode(findings), indent=2).decode() + "\n"
+    return json_page(findings)

@@ -12,6 +12,7 @@ import msgspec
 
 from mcp_jail.cli.chosen import Audit
 from mcp_jail.cli.entry_lines import entry_line, plain_text
+from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import console, counted, is_terminal
 from mcp_jail.core.audit import Record, read_record
 from mcp_jail.core.continuing import Continuing
@@ -152,7 +153,7 @@ class _Printer:
 
 def _as_json(name: str, record: Record) -> str:
     fields = {"audit": name, **msgspec.to_builtins(record)}
-    return msgspec.json.encode(fields).decode() + "\n"
+    return json_line(fields)
 
 
 def _tell_skipped(name: str, skipped: int) -> None:

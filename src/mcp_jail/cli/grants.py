@@ -15,6 +15,7 @@ from mcp_jail.asks.calling import call, call_all
 from mcp_jail.asks.protocol import GrantView
 from mcp_jail.cli.ask_page import print_grants, tell_silent
 from mcp_jail.cli.entry_lines import plain_text
+from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import bullet
 from mcp_jail.errors import ExitCode, UsageError
 from mcp_jail.store.places import find_places
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     views = [view for _, view in found]
     if arguments.json:
         for view in views:
-            sys.stdout.write(msgspec.json.encode(view).decode() + "\n")
+            sys.stdout.write(json_line(view))
     else:
         print_grants(views)
         if not views and not silent:

@@ -9,12 +9,12 @@ version the command means now.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from typing import Any
 
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
+from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.out import bullet, counted, folded, heading, rows
 from mcp_jail.cli.progress import Shown
 from mcp_jail.core.audit import Entry, Kind
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     is_written = is_new_line and _write(judged, package)
     facts = _facts(done, is_new=not was_there, line=line_of(package) if is_new_line else "")
     if arguments.json:
-        sys.stdout.write(json.dumps(facts | {"written": is_written}, indent=2) + "\n")
+        sys.stdout.write(json_page(facts | {"written": is_written}))
     else:
         _for_people(judged, done, is_new=not was_there)
         if is_new_line:

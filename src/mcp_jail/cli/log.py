@@ -20,6 +20,7 @@ import msgspec
 from mcp_jail.cli.chosen import Audit, add_count, audits_of
 from mcp_jail.cli.entries import follow, print_last
 from mcp_jail.cli.entry_lines import plain_text, time_text
+from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import console, counted
 from mcp_jail.core.audit import Anchor
 from mcp_jail.core.verify import Report, RunReport, RunState
@@ -173,7 +174,7 @@ def _run_text(run: RunReport) -> str:
 
 def _report_as_json(name: str, file: str, report: Report) -> None:
     fields = {"audit": name, "file": file, "state": report.state, **msgspec.to_builtins(report)}
-    sys.stdout.write(msgspec.json.encode(fields).decode() + "\n")
+    sys.stdout.write(json_line(fields))
 
 
 class Kept(NamedTuple):
@@ -200,7 +201,7 @@ def _holds(path: str, kept: Kept, *, as_json: bool) -> bool:
     holds = kept.anchor.offset == 0 or any(anchor_holds(f, kept.anchor) for f in files_of(path))
     if as_json:
         told = {"against": kept.line, "holds": holds}
-        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+        sys.stdout.write(json_line(told))
     else:
         says = "the audit still holds what the anchor says" if holds else "NOT what the anchor says"
         console().print(f"  {'ok' if holds else 'broken':<7} {says}", soft_wrap=True)

@@ -7,13 +7,13 @@ policy of yours that cannot be read stops it: what it pins is not known.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from typing import Any
 
 import msgspec
 
+from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.out import bullet, counted, folded, heading, rows
 from mcp_jail.config import load
 from mcp_jail.core.packages import Pinned, pinned
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         removed = [each for each in unused if remove(places, each.folder)]
     sweep(places)
     if arguments.json:
-        sys.stdout.write(json.dumps(_facts(unused, removed), indent=2) + "\n")
+        sys.stdout.write(json_page(_facts(unused, removed)))
         return ExitCode.OK
     if not unused:
         folded("each installed package is pinned by a policy")

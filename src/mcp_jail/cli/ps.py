@@ -10,12 +10,12 @@ import sys
 import time
 from typing import Any
 
-import msgspec
 from rich.table import Table
 
 from mcp_jail.asks.calling import call_all
 from mcp_jail.cli.ask_page import age, tell_silent
 from mcp_jail.cli.entry_lines import plain_text
+from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import bullet, console
 from mcp_jail.errors import ExitCode
 from mcp_jail.store.places import find_places
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = [each.ok for each in said]
     if arguments.json:
         for status in found:
-            sys.stdout.write(msgspec.json.encode(status).decode() + "\n")
+            sys.stdout.write(json_line(status))
     elif found:
         console().print(_table(found, time.time()))
     elif not silent:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from mcp_jail.cli.entry_lines import plain_text
+from mcp_jail.cli.for_programs import json_line
 from mcp_jail.core.totals import Totals
 
 
@@ -24,7 +24,7 @@ class Counted(NamedTuple):
 def as_json(counted: list[Counted], since: int, until: int) -> str:
     """All sums as one object on one line, in ASCII, since names in it are a server's."""
     servers = [{"server": name, **msgspec.to_builtins(totals)} for name, totals in counted]
-    return json.dumps({"v": 1, "since": since, "until": until, "servers": servers}) + "\n"
+    return json_line({"v": 1, "since": since, "until": until, "servers": servers})
 
 
 def as_csv(counted: list[Counted]) -> str:

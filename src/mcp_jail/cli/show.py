@@ -14,6 +14,7 @@ import msgspec
 
 from mcp_jail.cli.ask_rows import ask_rows
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
+from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.lock_rows import lock_facts, lock_rows
 from mcp_jail.cli.network_words import network_facts, network_words
 from mcp_jail.cli.out import folded, heading, rows, side_by_side
@@ -170,7 +171,7 @@ def as_json(prepared: Prepared) -> str:
         "not_yet": list(not_yet()),
         "gaps": [msgspec.to_builtins(gap) for gap in plan.gaps],
     }
-    return msgspec.json.format(msgspec.json.encode(shown), indent=2).decode() + "\n"
+    return json_page(shown)
 
 
 def divided(plan: Plan) -> tuple[list[Mount], list[Mount]]:

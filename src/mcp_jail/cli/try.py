@@ -9,10 +9,10 @@ of its error stream. No tool is called. With --starter NAME, a first policy is p
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any, Final
 
+from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.inert_text import named
 from mcp_jail.cli.out import bullet, counted, folded, heading, rows
 from mcp_jail.cli.review_page import print_cuts, print_items, print_lines
@@ -162,4 +162,4 @@ def _as_json(prepared: Prepared, seen: Look, left: Traces | None) -> str:
         "processes": None if left is None else [list(words) for words in left.processes],
         "stderr": list(seen.said),
     }
-    return json.dumps(shown, indent=2) + "\n"
+    return json_page(shown)

@@ -10,7 +10,6 @@ changed words stay hidden until `mcp-jail approve`.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any
 
@@ -20,6 +19,7 @@ from mcp_jail.cli.agent import refuse_agent
 from mcp_jail.cli.chosen import add_policy_arguments
 from mcp_jail.cli.comparison import Comparison, Purpose, compare_judged
 from mcp_jail.cli.diff import print_comparison
+from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.install import installed, version_now
 from mcp_jail.cli.out import bullet, folded, heading
 from mcp_jail.cli.progress import Shown
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
             bullet(f"{judged.policy.name}: {package} is the newest")
         facts.append(_facts(update, is_switched=is_switched))
     if arguments.json:
-        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+        sys.stdout.write(json_page(facts))
     elif not facts:
         folded("no policy pins a package")
     return code

@@ -15,6 +15,7 @@ import msgspec
 
 from mcp_jail.cli.chosen import add_count, add_policy_arguments, audit_of, policy_of
 from mcp_jail.cli.entry_lines import plain_text, time_text
+from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import bullet, heading
 from mcp_jail.core.audit import Kind, Record
 from mcp_jail.core.paths import expand_home
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     shown = [each for each in records if _is_denial(each)][-arguments.n :]
     for record in shown:
         if arguments.json:
-            sys.stdout.write(msgspec.json.encode(record).decode() + "\n")
+            sys.stdout.write(json_line(record))
         else:
             _for_people(record)
     if not shown and not arguments.json:

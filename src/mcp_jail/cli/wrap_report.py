@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.inert_text import inert, named
 from mcp_jail.cli.out import bullet, counted, folded, heading
 from mcp_jail.clients.planning import FilePlan, Group, Outcome
@@ -98,7 +98,7 @@ def as_json(plans: Sequence[FilePlan], notes: Sequence[str], *, is_written: bool
         ],
         "notes": list(dict.fromkeys(notes)),
     }
-    return json.dumps(report, indent=2) + "\n"
+    return json_page(report)
 
 
 def shown(path: str, home: str) -> str:
