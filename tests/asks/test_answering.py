@@ -159,6 +159,17 @@ def test_always_for_what_no_rule_can_say_answers_nothing(client: Client, home: H
     assert waiting(home)
 
 
+def test_always_writes_no_secret_into_the_policy(client: Client, home: Home) -> None:
+    client.ask("tools/call", name="echo", arguments={"text": "ghp_" + "a1" * 18})
+    ticket = ticket_of(home)
+    before = (home.policies / "fs.yaml").read_text()
+    with at_terminal(home, "allow", ticket, "--for", "always", "--yes") as screen:
+        assert screen.end() == 2
+        assert "the arguments hold a secret" in screen.shown
+    assert (home.policies / "fs.yaml").read_text() == before
+    assert waiting(home)
+
+
 def refused(home: Home, said: str, reason: str) -> None:
     """Nobody was let answer, it is written down why, and the call still waits."""
     assert f"an answer is not taken from {reason}" in said, said

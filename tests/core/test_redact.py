@@ -200,3 +200,21 @@ def test_known_values_alone_are_blotted_out_of_a_line() -> None:
     line = "hunter2-hunter2 qx7z ghp_" + "a1" * 18 + "." * 1000
     assert redactor.known(line) == "[redacted] [redacted] ghp_" + "a1" * 18 + "." * 1000
     assert redactor.known("nothing of it") == "nothing of it"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_found"),
+    [
+        ({"a": [{"b": f"Bearer {SECRET}"}]}, True),
+        ({SECRET: 1}, True),
+        ({"a": "ghp_" + "a1" * 18}, True),
+        ({"api_key": "correct horse"}, True),
+        ({"n": 48151623}, True),
+        ({"a": "." * 5 * MAX_TEXT + SECRET}, True),
+        ({"a": "x" * 5 * MAX_TEXT}, False),
+        ({"a": "[redacted]", "path": "/tmp/a", "n": 5}, False),
+    ],
+)
+def test_it_can_be_asked_whether_arguments_hold_a_secret(arguments: Any, is_found: bool) -> None:
+    redactor = Redactor(known=[SECRET], secrets=["48151623"], key=b"k")
+    assert redactor.finds_in(arguments) is is_found

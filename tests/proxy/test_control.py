@@ -35,6 +35,7 @@ class Guard:
             self.play.talk.asks,
             status=lambda: {"name": "x"},
             fault_of=lambda _: self.fault,
+            finds_secret=lambda _: False,
             clock=time.monotonic,
         )
         self._watched = Watched()
@@ -235,6 +236,7 @@ def test_the_control_of_no_asks_is_quiet(tmp_path: Path) -> None:
         Asks(1),
         status=dict,
         fault_of=lambda _: None,
+        finds_secret=lambda _: False,
         clock=time.monotonic,
     )
     assert not quiet.is_busy

@@ -116,6 +116,7 @@ class Play:
             talk.asks,
             status=dict,
             fault_of=lambda _: None,
+            finds_secret=lambda _: False,
             clock=time.monotonic,
         )
         client_in, self.to_loop = os.pipe()

@@ -72,6 +72,7 @@ class AskView(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     age: float  # seconds
     held: int  # calls that wait for this answer now
+    has_secret: bool = False  # in its arguments, known or by its shape
 
 
 class GrantView(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +101,9 @@ def answer_of(request: Request, by: str) -> Answer | Problem:
     )
 
 
-def ask_view(server: str, ask: Ask, asks: Asks, now: float, *, limit: int) -> AskView:
+def ask_view(
+    server: str, ask: Ask, asks: Asks, now: float, *, limit: int, has_secret: bool
+) -> AskView:
     """An ask as it is shown to who asks for it."""
     text = _json(ask.arguments)
     return AskView(
@@ -115,6 +118,7 @@ def ask_view(server: str, ask: Ask, asks: Asks, now: float, *, limit: int) -> As
         reason=ask.reason,
         age=round(now - ask.since, 1),
         held=asks.held_by(ask.ticket),
+        has_secret=has_secret,
     )
 
 

@@ -51,6 +51,11 @@ def _edited(run: Run, view: AskView) -> tuple[Judged, str, str]:
             f"no rule of a policy can allow {view.method} for these words only",
             hint="allow it for the session, or write the key into the policy by hand",
         )
+    if view.has_secret:
+        raise UsageError(
+            "the arguments hold a secret, and a rule would write it into the policy",
+            hint="allow it for the session, or write a rule without that argument by hand",
+        )
     if len(view.arguments) != view.size:
         raise UsageError("the arguments are too long for a rule", hint="write one by hand")
     judged = _judged(run)

@@ -97,6 +97,15 @@ class Redactor:
             case AuditArguments.REDACTED:
                 return self._redacted(value, encoded)
 
+    def finds_in(self, value: Any) -> bool:
+        """Whether a call's arguments hold a secret, known or by its shape or name."""
+        encoded = _ENCODER.encode(value).decode()
+        if any(needle in encoded for needle in self._escaped):
+            return True
+        return hinted(encoded) and _ENCODER.encode(_Walk(self).value(value, 0)).decode().count(
+            REDACTED
+        ) > encoded.count(REDACTED)
+
     def text(self, text: str) -> str:
         """A text with its secrets blotted out, cut if it is long."""
         if len(text) <= MAX_TEXT and not self._suspect(text, self._needles):

@@ -17,7 +17,7 @@ import msgspec
 from mcp_jail.asks import protocol
 from mcp_jail.asks.protocol import Problem, Reply, Request
 from mcp_jail.asks.who import Peer, peer_of
-from mcp_jail.core.asks import Asks
+from mcp_jail.core.asks import Ask, Asks
 from mcp_jail.core.events import (
     Answered,
     AskOver,
@@ -44,7 +44,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Control:
-    """The socket of one run at a path; `fault_of` says why a peer may not answer."""
+    """The socket of one run at a path; `fault_of` says why a peer may not answer.
+
+    `finds_secret` tells whether arguments hold a secret.
+    """
 
     def __init__(
         self,
@@ -54,6 +57,7 @@ class Control:
         *,
         status: Callable[[], dict[str, Any]],
         fault_of: Callable[[Peer], str | None],
+        finds_secret: Callable[[dict[str, Any]], bool],
         clock: Callable[[], float],
     ) -> None:
         """Listen; JailError where that cannot be."""
@@ -61,6 +65,7 @@ class Control:
         self._asks = asks
         self._status = status
         self._fault_of = fault_of
+        self._finds_secret = finds_secret
         self._clock = clock
         self._listener = listen(path, backlog=CONNECTIONS_LIMIT)
         self._connections: dict[int, _Connection] = {}
@@ -94,10 +99,7 @@ class Control:
     def show(self, effect: AskPerson | AskOver) -> None:
         """Tell those who watch."""
         if isinstance(effect, AskPerson):
-            view = protocol.ask_view(
-                self._server, effect.ask, self._asks, self._clock(), limit=protocol.SHORT_ARGUMENTS
-            )
-            event = {"ask": msgspec.to_builtins(view)}
+            event = {"ask": self._view_of(effect.ask, protocol.SHORT_ARGUMENTS)}
         else:
             event = {"over": {"ticket": effect.ask.ticket, "how": effect.how}}
         for fd, connection in list(self._connections.items()):
@@ -165,9 +167,17 @@ class Control:
 
     def _view(self, ticket: str, limit: int = protocol.SHORT_ARGUMENTS) -> dict[str, Any] | None:
         ask = self._asks.get(ticket)
-        if ask is None:
-            return None
-        view = protocol.ask_view(self._server, ask, self._asks, self._clock(), limit=limit)
+        return None if ask is None else self._view_of(ask, limit)
+
+    def _view_of(self, ask: Ask, limit: int) -> dict[str, Any]:
+        view = protocol.ask_view(
+            self._server,
+            ask,
+            self._asks,
+            self._clock(),
+            limit=limit,
+            has_secret=self._finds_secret(ask.arguments),
+        )
         return dict(msgspec.to_builtins(view))
 
     def _decide(

@@ -111,6 +111,7 @@ def watch(
         session.asks,
         status=_status(prepared, run, session, server),
         fault_of=lambda peer: fault_of(peer, running_in(places)),
+        finds_secret=redactor.finds_in,
         clock=time.monotonic,
     )
     desktop = None
