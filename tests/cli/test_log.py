@@ -11,7 +11,7 @@ import pytest
 
 from chains import run_lines
 from mcp_jail.cli import log
-from mcp_jail.errors import AuditError, UsageError
+from mcp_jail.errors import UsageError
 from mcp_jail.store.places import find_places
 
 
@@ -91,8 +91,7 @@ def test_an_audit_that_cannot_be_read_ends_with_5_and_does_not_hide_the_others(
     captured = capsys.readouterr()
     assert "symbolic link" in captured.err
     assert "ok      run one" in captured.out
-    with pytest.raises(AuditError):
-        run("bad")
+    assert run("bad") == 5
 
 
 def test_a_policy_that_has_not_run_has_no_entries_which_is_no_error(
@@ -201,3 +200,15 @@ def test_a_text_that_is_no_anchor_is_a_mistake(anchor: str, state: Path) -> None
     write(state, "files", run_lines("one", 0))
     with pytest.raises(UsageError, match="this is no anchor"):
         run("files", "--verify", "--against", anchor)
+
+
+@pytest.mark.parametrize("words", [(), ("--json",), ("--anchor",)])
+def test_one_audit_that_cannot_be_read_hides_no_entry_of_the_others(
+    words: tuple[str, ...], state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(state, "good", run_lines("one", 1))
+    (state / "bad.jsonl").mkdir()
+    assert run(*words) == 5
+    shown = capsys.readouterr()
+    assert "good" in shown.out
+    assert "bad.jsonl" in shown.err

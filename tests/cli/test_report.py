@@ -270,3 +270,15 @@ def test_what_lies_outside_of_the_time_is_not_shown_but_what_is_odd_is(
     out = capsys.readouterr().out
     assert "no entries in that time" in out
     assert "files: 1 line is no entry" in out
+
+
+def test_a_part_of_an_audit_that_cannot_be_read_hides_no_other_part(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(state, "files", run_lines("one", 3))
+    (state / "files.jsonl.1").mkdir()
+    assert run("--since", "all", "--json") == 5
+    shown = capsys.readouterr()
+    (server,) = json.loads(shown.out)["servers"]
+    assert server["entries"] > 0
+    assert "files.jsonl.1" in shown.err

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from msgspec import Raw
 
 from mcp_jail.core import asks as asks_module
 from mcp_jail.core import mcp
@@ -618,17 +619,54 @@ def test_a_question_of_the_server_is_told_by_its_method() -> None:
     assert play.told[-1].startswith("asks you about elicitation/create; ")
 
 
-def test_one_too_many_is_written_down_and_told_by_its_name_and_only_so_often() -> None:
+def test_one_too_many_is_written_down_and_told_by_its_name() -> None:
     play = asking(resources={"default": "ask"})
     for number in range(asks_module.NEW_PER_MINUTE):
         play.calls("t", number, arguments={"n": number})
     play.says("resources/read", "uri", uri="x://1")
     assert play.told[-1] == "denied x://1: too many calls wait for an answer"
     assert play.reply["error"]["code"] == mcp.TOO_OFTEN
-    assert (play.entries[-1].name, play.entries[-1].rule) == ("x://1", "ask")
+    assert (play.entries[-1].name, play.entries[-1].rule) == ("x://1", "resources.default")
     for number in range(1_100):
         play.calls("t", f"more {number}", arguments={"more": number})
-    assert len([entry for entry in play.entries if entry.rule == "ask"]) == 1_000
+    refused = [entry for entry in play.entries if entry.kind is Kind.CALL and entry.name == "t"]
+    assert len(refused) == 1_100
+    assert refused[-1].arguments == Raw(b'{"more":1099}')
+    assert play.talk.tally.denials == 1_101
+
+
+def test_questions_of_a_server_that_are_too_many_are_written_down_only_so_often() -> None:
+    play = Play(elicitation="ask")
+    for number in range(asks_module.NEW_PER_MINUTE + 1_100):
+        form = FORM | {"message": f"Question {number}?"}
+        play.sends(id=number, method="elicitation/create", params=form)
+    refused = [entry for entry in play.entries if entry.kind is Kind.CALL]
+    assert len(refused) == 1_000
+    assert refused[-1].detail == {"from": "server"}
+
+
+@both_eras
+def test_each_call_that_waited_in_vain_is_in_the_audit(era: str) -> None:
+    play = asking(era, ask={"wait": "50s"})
+    play.calls("delete", "one", arguments=PATH)
+    play.calls("delete", "two", arguments=PATH)
+    play.handle(Tick(50.0))
+    waited = [entry for entry in play.entries if entry.kind is Kind.CALL]
+    assert [(each.name, each.verdict, each.detail) for each in waited] == [
+        ("delete", "ask", {"ask": "TICK01"}),
+    ] * 2
+    assert waited[0].arguments == Raw(msgspec.json.encode(PATH))
+    assert len({entry.id for entry in waited}) == 2
+    assert play.talk.tally.denials == 0
+
+
+def test_a_question_of_the_server_that_waited_in_vain_is_in_the_audit() -> None:
+    play = Play(elicitation="ask")
+    play.sends(id="q", method="elicitation/create", params=FORM)
+    play.handle(Tick(50.0))
+    entry = play.entries[-1]
+    assert (entry.kind, entry.verdict) == (Kind.CALL, "ask")
+    assert entry.detail == {"ask": "TICK01", "from": "server"}
 
 
 def test_a_result_that_asks_where_too_much_is_asked_ends_without_a_ticket() -> None:
@@ -658,6 +696,7 @@ def test_a_no_to_a_call_that_waits_is_a_denied_call_in_the_audit() -> None:
         ("deny", "denied by the user", "tools.default")
     ] * 2
     assert denied[0].detail == {"ask": "TICK01"}
+    assert denied[0].arguments == Raw(msgspec.json.encode(PATH))
     assert len({entry.id for entry in denied}) == 2
 
 

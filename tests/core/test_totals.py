@@ -46,10 +46,10 @@ def net(what: str, name: str, verdict: str = "allow", **detail: Any) -> Entry:
 def test_calls_are_counted_by_tool_and_verdict() -> None:
     totals = counted(call("read"), call("read", "deny"), call("read", "ask"), call("write"))
     assert totals.tools == {
-        "read": Calls(calls=3, allowed=1, denied=1, asks=1),
+        "read": Calls(calls=3, allowed=1, denied=1),
         "write": Calls(calls=1, allowed=1),
     }
-    assert totals.calls == Calls(calls=4, allowed=2, denied=1, asks=1)
+    assert totals.calls == Calls(calls=4, allowed=2, denied=1)
     assert (totals.runs, totals.entries) == (1, 6)
 
 

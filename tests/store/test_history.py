@@ -15,7 +15,7 @@ from mcp_jail.store.history import (
     anchor_holds,
     current_anchor,
     files_of,
-    last_records,
+    last_entries,
     read_lines,
     read_records,
     verify_file,
@@ -44,7 +44,7 @@ def test_the_last_entries_are_found_from_the_end_over_all_files(path: Path) -> N
     (path.parent / "files.jsonl.2").write_bytes(b"".join(one))
     (path.parent / "files.jsonl.10").write_bytes(b"garbage\n" + b"".join(two))
     path.write_bytes(b"")
-    records = last_records(str(path), 5)
+    records = last_entries(str(path), 5).records
     assert [(record.run, record.kind) for record in records] == [
         ("one", Kind.CALL),
         ("one", Kind.END),
@@ -52,8 +52,8 @@ def test_the_last_entries_are_found_from_the_end_over_all_files(path: Path) -> N
         ("two", Kind.CALL),
         ("two", Kind.END),
     ]
-    assert len(last_records(str(path), 1_000_000)) == 5_002 + 3
-    assert last_records(str(path), 0) == []
+    assert len(last_entries(str(path), 1_000_000).records) == 5_002 + 3
+    assert last_entries(str(path), 0).records == []
 
 
 def test_entries_are_read_and_other_lines_left_out(path: Path) -> None:
@@ -98,3 +98,21 @@ def test_an_empty_file_is_whole(path: Path) -> None:
     path.write_bytes(b"")
     assert verify_file(str(path)).state is RunState.OK
     assert current_anchor(str(path)) == Anchor(file="files.jsonl")
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(path: Path) -> None:
+    path.write_bytes(b"".join(run_lines("one", 2)))
+    Path(f"{path}.1").mkdir()
+    Path(f"{path}.2").write_bytes(b"".join(run_lines("old", 2)))
+    last = last_entries(str(path), 100)
+    assert [record.run for record in last.records] == ["old"] * 4 + ["one"] * 4
+    (trouble,) = last.troubles
+    assert f"{path}.1" in trouble.message
+
+
+def test_a_line_nested_beyond_reading_is_no_entry(path: Path) -> None:
+    deep = b'{"v":1,"detail":{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}}\n"
+    path.write_bytes(deep + b"".join(run_lines("one", 1)))
+    last = last_entries(str(path), 100)
+    assert (len(last.records), last.skipped, last.troubles) == (3, 1, [])
+    assert verify_file(str(path)).breaks[0].message == "this line is not an entry"

@@ -16,7 +16,7 @@ from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import console, counted, is_terminal
 from mcp_jail.core.audit import Record, read_record
 from mcp_jail.core.continuing import Continuing
-from mcp_jail.errors import ExitCode
+from mcp_jail.errors import AuditError, ExitCode
 from mcp_jail.store.follow import Following
 from mcp_jail.store.history import last_entries
 
@@ -33,16 +33,24 @@ class Found(NamedTuple):
 
 
 def print_last(audits: Sequence[Audit], count: int, *, as_json: bool) -> int:
-    """Print the last entries of all these audits together."""
-    found = []
+    """Print the last entries of all these audits together; 5 if one cannot be read."""
+    found, troubles = [], []
     for name, path in audits:
-        records, skipped = last_entries(path, count)
-        found.append(Found(name, records))
-        _tell_skipped(name, skipped)
+        last = last_entries(path, count)
+        found.append(Found(name, last.records))
+        troubles += last.troubles
+        _tell_skipped(name, last.skipped)
     _Printer(is_named=len(audits) > 1, as_json=as_json).print(in_order(found)[-count:])
-    if not (as_json or any(each.records for each in found)):
+    if not (as_json or troubles or any(each.records for each in found)):
         console().print("no entries yet")
-    return ExitCode.OK
+    return tell_unreadable(troubles)
+
+
+def tell_unreadable(troubles: Sequence[AuditError]) -> ExitCode:
+    """Say what of audits cannot be read; the exit code."""
+    for error in troubles:
+        sys.stderr.write(f"mcp-jail: error: {error.message}\n")
+    return ExitCode.AUDIT if troubles else ExitCode.OK
 
 
 def follow(

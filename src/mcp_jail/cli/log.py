@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from mcp_jail.cli.chosen import Audit, add_count, audits_of
-from mcp_jail.cli.entries import follow, print_last
+from mcp_jail.cli.entries import follow, print_last, tell_unreadable
 from mcp_jail.cli.entry_lines import plain_text, time_text
 from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import console, counted
@@ -105,10 +105,15 @@ def _is_written(places: Places, audit: Audit) -> bool:
 
 def _print_anchors(audits: list[Audit]) -> int:
     """One line for each audit: name, file, offset, hash of the last line, separated by spaces."""
+    troubles = []
     for name, path in audits:
-        anchor = current_anchor(files_of(path)[-1])
-        sys.stdout.write(f"{name} {anchor.file} {anchor.offset} {anchor.sha256 or '-'}\n")
-    return ExitCode.OK
+        try:
+            anchor = current_anchor(files_of(path)[-1])
+        except AuditError as error:
+            troubles.append(error)
+        else:
+            sys.stdout.write(f"{name} {anchor.file} {anchor.offset} {anchor.sha256 or '-'}\n")
+    return tell_unreadable(troubles)
 
 
 def _verify(audits: list[Audit], against: Kept | None, *, as_json: bool) -> int:

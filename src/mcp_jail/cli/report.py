@@ -15,10 +15,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from mcp_jail.cli.chosen import audits_of
+from mcp_jail.cli.entries import tell_unreadable
 from mcp_jail.cli.report_page import print_page
 from mcp_jail.cli.report_rows import Counted, as_csv, as_json
 from mcp_jail.core.totals import Counter
-from mcp_jail.errors import AuditError, ExitCode, UsageError
+from mcp_jail.errors import AuditError, UsageError
 from mcp_jail.store.history import files_of, has_audit, read_lines
 from mcp_jail.store.places import Places, find_places
 from mcp_jail.store.policies import find_policy
@@ -52,15 +53,13 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(as_csv(counted))
     else:
         print_page(counted, since, now)
-    for error in failed:
-        sys.stderr.write(f"mcp-jail: error: {error.message}\n")
-    return ExitCode.AUDIT if failed else ExitCode.OK
+    return tell_unreadable(failed)
 
 
 def _counted(
     places: Places, names: list[str], since: int, now: int
 ) -> tuple[list[Counted], list[AuditError]]:
-    """The sums of each audit, and why others have none."""
+    """The sums of each audit, and why they lack something."""
     counted: list[Counted] = []
     failed: list[AuditError] = []
     for name, path in audits_of(places, names):
@@ -68,15 +67,25 @@ def _counted(
             find_policy(places, name)  # says so where there is no such policy either
             continue
         counter = Counter(since, now)
+        failed += _count(counter, path)
+        counted.append(Counted(name, counter.totals))
+    return counted, failed
+
+
+def _count(counter: Counter, path: str) -> list[AuditError]:
+    """Count all of an audit that can be read; why the rest cannot."""
+    failed = []
+    try:
+        files = files_of(path)
+    except AuditError as error:
+        return [error]
+    for file in files:
         try:
-            for file in files_of(path):
-                for line in read_lines(file):
-                    counter.line(line)
+            for line in read_lines(file):
+                counter.line(line)
         except AuditError as error:
             failed.append(error)
-        else:
-            counted.append(Counted(name, counter.totals))
-    return counted, failed
+    return failed
 
 
 def _since(text: str, now: int) -> int:

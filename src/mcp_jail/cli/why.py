@@ -14,6 +14,7 @@ import sys
 import msgspec
 
 from mcp_jail.cli.chosen import add_count, add_policy_arguments, audit_of, policy_of
+from mcp_jail.cli.entries import tell_unreadable
 from mcp_jail.cli.entry_lines import plain_text, time_text
 from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import bullet, heading
@@ -21,10 +22,10 @@ from mcp_jail.core.audit import Kind, Record
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Verdict
 from mcp_jail.core.replies import HELD_RULE, LOCK_RULE
-from mcp_jail.errors import ExitCode, JailError
+from mcp_jail.errors import AuditError, ExitCode, JailError
 from mcp_jail.proxy.prepare import audit_path, judge
 from mcp_jail.store.files import read_plain
-from mcp_jail.store.history import has_audit, last_records
+from mcp_jail.store.history import has_audit, last_entries
 from mcp_jail.store.places import find_places, home_folder
 from mcp_jail.store.policies import MAX_POLICY_BYTES, find_policy
 
@@ -43,30 +44,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the denials, the newest last; 1 when there are none."""
-    records = _records(*policy_of(arguments))
+    records, troubles = _records(*policy_of(arguments))
+    code = tell_unreadable(troubles)
     shown = [each for each in records if _is_denial(each)][-arguments.n :]
     for record in shown:
         if arguments.json:
             sys.stdout.write(json_line(record))
         else:
             _for_people(record)
-    if not shown and not arguments.json:
+    if not (shown or troubles or arguments.json):
         bullet("nothing was denied in what the audit holds" if records else "no entries yet")
-    return ExitCode.OK if shown else ExitCode.NEGATIVE
+    return code or (ExitCode.OK if shown else ExitCode.NEGATIVE)
 
 
-def _records(name: str | None, file: str | None) -> list[Record]:
-    """The last entries; UsageError for a name that has neither an audit nor a policy."""
+def _records(name: str | None, file: str | None) -> tuple[list[Record], list[AuditError]]:
+    """The last entries, and why some cannot be read.
+
+    UsageError for a name that has neither an audit nor a policy.
+    """
     places = find_places()
     if name is None:
         audit = audit_path(judge(name=None, policy_file=file))
     else:
         audit = audit_of(places, name)
     if has_audit(audit):
-        return last_records(audit, LOOKED_THROUGH)
+        last = last_entries(audit, LOOKED_THROUGH)
+        return last.records, last.troubles
     if name is not None:
         find_policy(places, name)
-    return []
+    return [], []
 
 
 def _is_denial(record: Record) -> bool:

@@ -118,7 +118,8 @@ class Answers:
             return [], {"code": mcp.DENIED, "message": text}
         capabilities = self._state.opening.capabilities_of(waiting.era, waiting.params)
         book, put = self._state.book, [_page_to_open(each) for each in wanted]
-        if unanswered := self._asking.unanswered(put, capabilities):
+        look = self._asking.would_answer
+        if unanswered := questions.unanswered(put, book, capabilities, look):
             effects, code, text = self._asking.later(unanswered)
             return effects, {"code": code, "message": text}
         pages: list[questions.Question] = []

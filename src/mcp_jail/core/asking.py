@@ -9,12 +9,12 @@ ticket and is made again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from mcp_jail.core import mcp, questions, replies, walks, wire
+from mcp_jail.core import mcp, replies, walks, wire
 from mcp_jail.core.asks import Answer, Ask, Grant, Held, Lasts, binding_of
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.decision import Decision
@@ -42,6 +42,10 @@ TOO_MANY: Final = "too many calls wait for the user already; wait before you cal
 # The same for a person and the audit, and what these are told of a person's "no".
 _FULL: Final = "too many calls wait for an answer"
 _DENIED: Final = "denied by the user"
+
+# Why a call that is asked about has not been passed on.
+_WAITS: Final = "nobody has answered yet"
+_ASKED_THERE: Final = "the client asks its user"
 
 # Judges a held request again, once its ask is answered.
 Judge = Callable[[Held], list[Effect]]
@@ -85,11 +89,12 @@ class Asking:
         held = Held(request, treatment, state.now + state.wait)
         if ask is not None and treatment is not None and self.in_client.can(request, ask):
             if mcp.era_of(request.params) is Era.MODERN:
-                return [*effects, self.in_client.instead(request, ask)]
+                waits = self._call_entry(ask, held, Verdict.ASK, _ASKED_THERE)
+                return [*effects, waits, self.in_client.instead(request, ask)]
             if effects:  # an ask that was opened just now
                 effects.append(self.in_client.put(ask))
         if ask is None or not state.asks.hold(ask, held):
-            return [*effects, *self._too_many(held)]
+            return [*effects, *self._too_many(held, subject, decision)]
         return effects
 
     def begin(
@@ -118,27 +123,6 @@ class Asking:
         state.asks.begin(ask)
         told = Tell(_told(ask))
         return ask, [Record(self._entry(ask, Kind.ASK, "ask")), told, AskPerson(ask)]
-
-    def unanswered(
-        self, put: Sequence[tuple[str, dict[str, Any]]], capabilities: Mapping[str, Any]
-    ) -> list[Refusal]:
-        """What of some questions a person has to allow first; nothing, where one is refused anyway.
-
-        All of it at once, and before an answer for one call is used up: else two questions that are
-        put together would never be allowed together.
-        """
-        unanswered = []
-        for method, params in put:
-            if method == questions.ROOTS:
-                continue
-            judged = questions.judge(
-                method, params, self._state.book, capabilities, self.would_answer
-            )
-            if isinstance(judged, Refusal):
-                if judged.decision.verdict is not Verdict.ASK:
-                    return []
-                unanswered.append(judged)
-        return unanswered
 
     def later(self, wanted: Sequence[Refusal]) -> tuple[list[Effect], int, str]:
         """Ask about what cannot be held; the code and the words for the call that ends by it."""
@@ -181,7 +165,9 @@ class Asking:
         due = state.asks.due
         if due is None or due > state.now:
             return []
-        effects = [_late(ask, each) for ask, each in state.asks.late(state.now)]
+        effects: list[Effect] = []
+        for ask, held in state.asks.late(state.now):
+            effects += [self._call_entry(ask, held, Verdict.ASK, _WAITS), _late(ask, held)]
         for ask in state.asks.expired(state.now):
             entry = self._entry(ask, Kind.ANSWER, "expired")
             effects += [Record(entry), AskOver(ask, "expired"), *self.in_client.over(ask)]
@@ -252,24 +238,29 @@ class Asking:
     def _denied(self, ask: Ask, held: Held) -> list[Effect]:
         self._state.tally.denials += 1
         told = _told_to_sender(held, replies.DENIED_BY_USER, mcp.DENIED)
-        entry = self._entry(ask, Kind.CALL, Verdict.DENY.value, {"ask": ask.ticket})
-        entry = msgspec.structs.replace(entry, id=self._state.in_flight.fresh_id(), reason=_DENIED)
-        return [Record(entry), told]
+        return [self._call_entry(ask, held, Verdict.DENY, _DENIED), told]
 
-    def _too_many(self, held: Held) -> list[Effect]:
+    def _too_many(self, held: Held, subject: Subject, decision: Decision) -> list[Effect]:
         told = _told_to_sender(held, TOO_MANY, mcp.TOO_OFTEN)
-        if not self._state.tally.question_refused():
+        if held.treatment is None and not self._state.tally.question_refused():
             return [told]
-        name = _name_of(held.request)
+        if held.treatment is not None:
+            self._state.tally.denials += 1
+        arguments, digest = self._state.describe(subject.arguments)
         entry = Entry(
             kind=Kind.CALL,
             method=held.request.method,
-            name=name,
+            name=subject.name,
+            id=self._state.in_flight.fresh_id(),
             verdict=Verdict.DENY.value,
-            rule="ask",
+            rule=decision.rule,
+            where=decision.place,
             reason=_FULL,
+            arguments=arguments,
+            digest=digest,
+            detail=_sender(held),
         )
-        to_person = f"denied {replies.short(name)}: {_FULL}"
+        to_person = f"denied {replies.short(subject.name or held.request.method)}: {_FULL}"
         return [Record(entry), Tell(to_person), told]
 
     def _binding(self, method: str, subject: Subject) -> str:
@@ -279,11 +270,17 @@ class Asking:
         item = "" if kind is None else self._state.catalogue.digest_of(kind, subject.name)
         return binding_of(method, subject.name, item, subject.arguments)
 
+    def _call_entry(self, ask: Ask, held: Held, verdict: Verdict, reason: str) -> Record:
+        """The entry of a request that is not passed on now."""
+        entry = self._entry(ask, Kind.CALL, verdict.value, {"ask": ask.ticket} | _sender(held))
+        id = self._state.in_flight.fresh_id()
+        return Record(msgspec.structs.replace(entry, id=id, reason=reason))
+
     def _entry(
         self, ask: Ask, kind: Kind, verdict: str, detail: dict[str, Any] | None = None
     ) -> Entry:
         arguments, digest = self._state.describe(ask.arguments)
-        is_ask = kind is Kind.ASK
+        is_whole = kind in {Kind.ASK, Kind.CALL}
         return Entry(
             kind=kind,
             method=ask.method,
@@ -291,9 +288,9 @@ class Asking:
             id=ask.ticket,
             verdict=verdict,
             rule=ask.rule,
-            where=ask.where if is_ask else "",
-            reason=ask.reason if is_ask else "",
-            arguments=arguments if is_ask else None,
+            where=ask.where if is_whole else "",
+            reason=ask.reason if is_whole else "",
+            arguments=arguments if is_whole else None,
             digest=digest,
             detail=detail or {},
         )
@@ -331,6 +328,5 @@ def _told_to_sender(held: Held, text: str, code: int) -> Effect:
     return ToClient(replies.refusal_in_words(id, held.treatment, era, text, code=code))
 
 
-def _name_of(request: Request) -> str:
-    name = request.params.get("name", request.params.get("uri"))
-    return name if type(name) is str else ""
+def _sender(held: Held) -> dict[str, Any]:
+    return {"from": "server"} if held.treatment is None else {}

@@ -124,7 +124,10 @@ class Chain:
 
 def read_record(line: bytes) -> Record:
     """The entry a line holds; raises ValueError for anything that is not one."""
-    return _RECORDS.decode(line)
+    try:
+        return _RECORDS.decode(line)
+    except RecursionError:
+        raise ValueError("nested deeper than any entry") from None
 
 
 def link(previous: bytes, line: bytes) -> bytes:

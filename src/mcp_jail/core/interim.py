@@ -54,7 +54,8 @@ class Interim:
             return self._passing.not_passed(waiting, fault)
         capabilities = self._state.opening.capabilities_of(waiting.era, waiting.params)
         put = [_method_and_params(each) for each in wanted.values()]
-        if unanswered := self._asking.unanswered(put, capabilities):
+        book, look = self._state.book, self._asking.would_answer
+        if unanswered := questions.unanswered(put, book, capabilities, look):
             return self._asked_later(waiting, unanswered)
         asked, ours, refused = self._judged(waiting, wanted)
         if refused is not None:

@@ -7,7 +7,7 @@ are never the client's: the policy's own directories are the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -85,6 +85,29 @@ def judge(
     if said.verdict is Verdict.ALLOW:
         return Question(method, passed, said)
     return Refusal(method, said, passed)
+
+
+def unanswered(
+    put: Sequence[tuple[str, dict[str, Any]]],
+    book: Rulebook,
+    capabilities: Mapping[str, Any],
+    answered: Answered,
+) -> list[Refusal]:
+    """What of some questions a person has to allow first; nothing, where one is refused anyway.
+
+    All of it at once, and before an answer for one call is used up (`answered` only looks): else
+    two questions that are put together would never be allowed together.
+    """
+    found = []
+    for method, params in put:
+        if method == ROOTS:
+            continue
+        judged = judge(method, params, book, capabilities, answered)
+        if isinstance(judged, Refusal):
+            if judged.decision.verdict is not Verdict.ASK:
+                return []
+            found.append(judged)
+    return found
 
 
 def verdict_of(method: str, book: Rulebook) -> Verdict:

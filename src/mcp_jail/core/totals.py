@@ -169,8 +169,6 @@ class Counter:
                     calls.allowed += 1
                 case "deny":
                     calls.denied += 1
-                case "ask":
-                    calls.asks += 1
                 case _:
                     pass
 

@@ -137,7 +137,7 @@ class _Check:
             self._after_torn = False
             try:
                 head = _HEADS.decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 self._not_an_entry(line, error)
             else:
                 self._entry(line, head)

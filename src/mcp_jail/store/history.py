@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from typing import NamedTuple
 
 from mcp_jail.core.audit import MAX_LINE_BYTES, Anchor, Record, read_record
 from mcp_jail.core.verify import Report, verify
@@ -65,10 +65,23 @@ def has_audit(path: str) -> bool:
     return os.path.lexists(path) or bool(os.path.isdir(os.path.dirname(path)) and rotated(path))
 
 
-def last_entries(path: str, count: int) -> tuple[list[Record], int]:
-    """The last entries over all files of an audit, oldest first, and the lines that are none."""
-    files = reversed(files_of(path))
-    return newest(chain.from_iterable(map(_lines_backwards, files)), count)
+class Last(NamedTuple):
+    """The last entries of an audit, oldest first, the lines that are none, and what is not read."""
+
+    records: list[Record]
+    skipped: int
+    troubles: list[AuditError]
+
+
+def last_entries(path: str, count: int) -> Last:
+    """The last entries over all files of an audit that can be read."""
+    troubles: list[AuditError] = []
+    try:
+        files = files_of(path)
+    except AuditError as error:
+        return Last([], 0, [error])
+    records, skipped = newest(_all_backwards(files, troubles), count)
+    return Last(records, skipped, troubles)
 
 
 def newest(backwards: Iterable[bytes], count: int) -> tuple[list[Record], int]:
@@ -83,11 +96,6 @@ def newest(backwards: Iterable[bytes], count: int) -> tuple[list[Record], int]:
         except ValueError:
             skipped += bool(line)  # a writer may end another's half line with an empty one
     return found[::-1], skipped
-
-
-def last_records(path: str, count: int) -> list[Record]:
-    """The last entries over all files of an audit, oldest first, read from the end."""
-    return last_entries(path, count)[0]
 
 
 def verify_file(path: str) -> Report:
@@ -148,6 +156,15 @@ def lines_before(descriptor: int, end: int) -> Iterator[bytes]:
 def unreadable(path: str, error: OSError) -> AuditError:
     """The error of an audit file that the system does not let us read."""
     return AuditError(f"audit file '{path}' cannot be read: {error.strerror or error}")
+
+
+def _all_backwards(files: list[str], troubles: list[AuditError]) -> Iterator[bytes]:
+    """The lines of some files, the last one first; one that cannot be read hides no other."""
+    for file in reversed(files):
+        try:
+            yield from _lines_backwards(file)
+        except AuditError as error:
+            troubles.append(error)
 
 
 def _lines_backwards(path: str) -> Iterator[bytes]:
