@@ -128,6 +128,18 @@ def test_why_shows_the_last_denials_with_the_policy_line(home: Home) -> None:
     assert "write_file: {decision: allow" in said.stdout
 
 
+def test_why_shows_no_line_of_a_policy_that_was_changed_since(home: Home) -> None:
+    policy = home.policies / "fs.yaml"
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        client.open()
+        client.call("write_file", path="/etc/passwd", content="x")
+        client.close()
+    policy.write_text("# one line more\n" + policy.read_text())
+    said = done(home, "why", "fs")
+    assert "(the file has changed since)" in said.stdout
+    assert "write_file: {decision: allow" not in said.stdout
+
+
 def test_why_needs_no_more_than_the_audit(home: Home) -> None:
     cloned = home.projects / "jail.yaml"
     cloned.write_text("name: cloned\ntools:\n  default: deny\n")

@@ -20,6 +20,7 @@ from plays import (
     ERAS,
     FORM,
     PAGE,
+    PREFIX,
     PROMPTED,
     REVIEW,
     SAMPLED,
@@ -707,3 +708,25 @@ def test_nobody_is_asked_about_what_a_limit_refuses_anyway() -> None:
     assert play.calls("t", "two") == []
     assert len(play.asks) == 1
     assert "more than 1 an hour" in play.text
+
+
+@both_eras
+def test_a_list_that_changed_while_a_call_waited_is_looked_at_again(era: str) -> None:
+    play = asking(era, lock=REVIEW, approved=approved(tool("t")))
+    if era == "modern":
+        play.says("subscriptions/listen", "listen", notifications={"toolsListChanged": True})
+        listening = play.asked["id"]
+    play.lists(tool("t"))
+    play.calls("t", "one")
+    told: dict[str, Any] = {"method": "notifications/tools/list_changed"}
+    if era == "modern":
+        told["params"] = {"_meta": {PREFIX + "subscriptionId": listening}}
+    play.sends(**told)
+    says_yes(play)
+    assert forwarded(play) == []
+    assert play.asked["method"] == "tools/list"
+    play.answers({"tools": [tool("t")]})
+    assert len(forwarded(play)) == 1
+    play.answers({"content": []})
+    assert play.reply["id"] == "one"
+    assert play.talk.tally.calls == 1

@@ -291,3 +291,44 @@ def test_questions_that_are_remembered_are_bounded() -> None:
         play.handle(Tick(number * 3.0))
         play.calls("t", number, arguments={"n": number})
     assert len(play.talk._asking.in_client._tickets) == in_client.REMEMBERED_LIMIT
+
+
+@both_eras
+def test_a_question_that_was_closed_is_not_put_again_and_can_be_answered_elsewhere(
+    era: str,
+) -> None:
+    play = asking(era)
+    play.calls("t", arguments=ARGUMENTS)
+    answers(play, {"action": "cancel"})
+    questions = len(play.client_got)
+    if era == "legacy":
+        play.calls("t", "again", arguments=ARGUMENTS)
+    assert len(play.client_got) == questions
+    assert len(play.asks) == 1
+    play.handle(Tick(60.0))
+    assert "waiting for the user" in play.text
+    yes = Answer(verdict=Verdict.ALLOW, lasts=Lasts.ONCE, by="x")
+    play.handle(Answered("TICK01", yes))
+    assert len(play.calls("t", "third", arguments=ARGUMENTS)) == 1 or forwarded(play)
+    play.calls("t", "fourth", arguments=ARGUMENTS)
+    assert question(play)["message"].startswith("mcp-jail")
+
+
+def test_a_call_that_the_client_gives_up_takes_its_question_back() -> None:
+    play = asking()
+    play.calls("t", arguments=ARGUMENTS)
+    asked = play.client_got[-1]["id"]
+    play.says("notifications/cancelled", requestId="call")
+    assert play.client_got[-1]["method"] == "notifications/cancelled"
+    assert play.client_got[-1]["params"]["requestId"] == asked
+    play.calls("t", "again", arguments=ARGUMENTS)
+    assert question(play)["message"].startswith("mcp-jail")
+    assert len(play.asks) == 1
+
+
+def test_a_call_given_up_leaves_the_question_to_another_that_waits() -> None:
+    play = asking()
+    play.calls("t", "one", arguments=ARGUMENTS)
+    play.calls("t", "two", arguments=ARGUMENTS)
+    play.says("notifications/cancelled", requestId="one")
+    assert question(play)["message"].startswith("mcp-jail")

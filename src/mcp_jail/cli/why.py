@@ -1,6 +1,7 @@
 """`mcp-jail why NAME`: the last denials of a server, each with the policy line that made it.
 
-Shows what was asked for, what did not hold, and the line of the policy as it stands now. It needs
+Shows what was asked for, what did not hold, and the line of the policy, unless that was changed
+since. It needs
 no more than the audit: the server may have been started with --policy FILE, and the file be gone.
 Whether the same call would be allowed after a change, `mcp-jail check` tells.
 """
@@ -10,6 +11,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from hashlib import sha256
 
 import msgspec
 
@@ -46,12 +49,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the denials, the newest last; 1 when there are none."""
     records, troubles = _records(*policy_of(arguments))
     code = tell_unreadable(troubles)
-    shown = [each for each in records if _is_denial(each)][-arguments.n :]
-    for record in shown:
+    shown = [each for each in _under_policies(records) if _is_denial(each[0])][-arguments.n :]
+    for record, policy in shown:
         if arguments.json:
             sys.stdout.write(json_line(record))
         else:
-            _for_people(record)
+            _for_people(record, policy)
     if not (shown or troubles or arguments.json):
         bullet("nothing was denied in what the audit holds" if records else "no entries yet")
     return code or (ExitCode.OK if shown else ExitCode.NEGATIVE)
@@ -75,13 +78,24 @@ def _records(name: str | None, file: str | None) -> tuple[list[Record], list[Aud
     return [], []
 
 
+def _under_policies(records: list[Record]) -> Iterator[tuple[Record, str]]:
+    """Each entry with the digest of the policy that held; "" where the run's start is not there."""
+    holding: dict[str, str] = {}
+    for record in records:
+        key = {Kind.START: "policy_sha256", Kind.POLICY: "sha256"}.get(record.kind)
+        digest = record.detail.get(key) if key else None
+        if isinstance(digest, str):
+            holding[record.run] = digest
+        yield record, holding.get(record.run, "")
+
+
 def _is_denial(record: Record) -> bool:
     if record.kind is Kind.NET:
         return record.verdict == Verdict.DENY.value
     return record.kind is Kind.CALL and record.verdict != Verdict.ALLOW.value
 
 
-def _for_people(record: Record) -> None:
+def _for_people(record: Record, policy: str) -> None:
     what = f"network {record.method}" if record.kind is Kind.NET else record.method
     heading(f"{time_text(record.t)}  {plain_text(what)} {plain_text(record.name)}")
     if record.arguments:
@@ -89,7 +103,7 @@ def _for_people(record: Record) -> None:
     bullet(plain_text(record.reason))
     if change := _change(record):
         bullet(change)
-    bullet(f"by {plain_text(record.rule)}", note=_source(record))
+    bullet(f"by {plain_text(record.rule)}", note=_source(record, policy))
 
 
 def _change(record: Record) -> str:
@@ -103,8 +117,8 @@ def _change(record: Record) -> str:
     return plain_text(f"{key} has other words than you approved in: {named}")
 
 
-def _source(record: Record) -> str:
-    """The policy line that the entry names, as the file has it now."""
+def _source(record: Record, policy: str) -> str:
+    """The policy line that the entry names; `policy` is the digest of the text it stood in."""
     if record.rule == LOCK_RULE:
         return "what you approved, which mcp-jail diff shows beside what the server says now"
     if record.rule == HELD_RULE:
@@ -113,20 +127,22 @@ def _source(record: Record) -> str:
         return "the default of mcp-jail; the policy does not say otherwise"
     where = plain_text(record.where)
     file, number, _ = (*record.where.rsplit(":", 2), "", "")[:3]
-    lines = _lines_of(file)
-    if lines is None or not number.isdecimal():
+    text = _text_of(file)
+    if text is None or not number.isdecimal():
         return where
-    if not 0 < int(number) <= len(lines):
+    lines = text.decode(errors="replace").splitlines()
+    is_same = sha256(text).hexdigest() == policy
+    if not (is_same and 0 < int(number) <= len(lines)):
         return f"{where} (the file has changed since)"
     return f"{where}: {plain_text(lines[int(number) - 1].strip())}"
 
 
-def _lines_of(file: str) -> list[str] | None:
-    """The lines of a policy as an entry names it; None where it cannot be read from here."""
+def _text_of(file: str) -> bytes | None:
+    """A policy as an entry names it; None where it cannot be read from here."""
     path = expand_home(file, home_folder(os.environ))
     if path is None:
         return None
     try:
-        return read_plain(path, limit=MAX_POLICY_BYTES).decode(errors="replace").splitlines()
+        return read_plain(path, limit=MAX_POLICY_BYTES)
     except (OSError, JailError):
         return None

@@ -91,7 +91,7 @@ class Asking:
             if mcp.era_of(request.params) is Era.MODERN:
                 waits = self._call_entry(ask, held, Verdict.ASK, _ASKED_THERE)
                 return [*effects, waits, self.in_client.instead(request, ask)]
-            if effects:  # an ask that was opened just now
+            if not self.in_client.is_open(ask):
                 effects.append(self.in_client.put(ask))
         if ask is None or not state.asks.hold(ask, held):
             return [*effects, *self._too_many(held, subject, decision)]
@@ -233,7 +233,10 @@ class Asking:
         ask = self._state.asks.drop(id, from_client=from_client)
         if ask is None:
             return None
-        return [Record(self._entry(ask, Kind.RESULT, "", {"cancelled": True}))]
+        effects: list[Effect] = [Record(self._entry(ask, Kind.RESULT, "", {"cancelled": True}))]
+        if self._state.opening.is_legacy and not self._state.asks.held_by(ask.ticket):
+            effects += self.in_client.take_back(ask)  # nobody waits for it there any more
+        return effects
 
     def _denied(self, ask: Ask, held: Held) -> list[Effect]:
         self._state.tally.denials += 1

@@ -39,10 +39,15 @@ class Calls:
         self._asking = asking
 
     def judge(
-        self, request: Request, treatment: Treatment, *, is_listed: bool = False
+        self,
+        request: Request,
+        treatment: Treatment,
+        *,
+        is_listed: bool = False,
+        is_new: bool = True,
     ) -> list[Effect]:
-        """What to do about a request; after `is_listed` it is not held any more."""
-        if not is_listed:
+        """What to do about a request; after `is_listed` it is not held for a listing any more."""
+        if is_new:
             self._state.tally.calls += 1
         subject = subject_of(request, treatment)
         if isinstance(subject, BadLine):
@@ -71,14 +76,14 @@ class Calls:
             if treatment is Treatment.LISTEN:
                 effects += self.listen(request, is_listed=True)
             else:
-                effects += self.judge(request, treatment, is_listed=True)
+                effects += self.judge(request, treatment, is_listed=True, is_new=False)
         return effects
 
     def judge_again(self, request: Request, treatment: Treatment) -> list[Effect]:
-        """Judge what a person was asked about; it was counted and listed before."""
+        """Judge what a person was asked about; its item may have to be listed again first."""
         if treatment is Treatment.LISTEN:
-            return self.listen(request, is_listed=True)
-        return self.judge(request, treatment, is_listed=True)
+            return self.listen(request)
+        return self.judge(request, treatment, is_new=False)
 
     def by_policy(self, treatment: Treatment, subject: Subject) -> Verdict:
         """What the policy alone says to a request."""

@@ -55,6 +55,7 @@ class InClient:
         self._state = state
         self.phrase = ""
         self._tickets: dict[str, str] = {}  # by our id, or by our token in the modern era
+        self._dismissed: set[str] = set()  # tickets whose question was closed without an answer
 
     def can(self, request: Request, ask: Ask) -> bool:
         """Whether this client's person can be asked about this."""
@@ -67,9 +68,14 @@ class InClient:
             and Channel.CLIENT in policy.ask.channels
             and takes_forms
             and opening.name_of(era, request.params) in SHOW_IT
+            and ask.ticket not in self._dismissed
             and len(_shown(ask)) <= SHOWN_LIMIT
             and ask.method in mcp.ASKING_METHODS
         )
+
+    def is_open(self, ask: Ask) -> bool:
+        """Whether the client has a question about this already."""
+        return ask.ticket in self._tickets.values()
 
     def put(self, ask: Ask) -> Effect:
         """The question as a request (legacy era)."""
@@ -89,8 +95,13 @@ class InClient:
         In the modern era nothing can be taken back: who answers late makes the call again by that,
         and it goes by the answer that was first.
         """
+        self._dismissed.discard(ask.ticket)
         if not self._state.opening.is_legacy:
             return []
+        return self.take_back(ask)
+
+    def take_back(self, ask: Ask) -> list[Effect]:
+        """Close the questions about an ask that are open still (legacy era)."""
         effects: list[Effect] = []
         for id in [each for each, ticket in self._tickets.items() if ticket == ask.ticket]:
             del self._tickets[id]
@@ -105,7 +116,12 @@ class InClient:
         An answer that says nothing, such as a form that was closed, leaves the ask open.
         """
         ticket = self._tickets.pop(id, None) if type(id) is str else None
-        return None if ticket is None else (ticket, self._said(answer))
+        if ticket is None:
+            return None
+        said = self._said(answer)
+        if said is None and self._state.asks.get(ticket) is not None:
+            self._dismissed.add(ticket)
+        return ticket, said
 
     def retried(self, params: dict[str, Any]) -> tuple[str, Answer | None] | None:
         """The same of a call that is made again with the answer; each is answered once."""
