@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from driver import ERAS, MCP_JAIL, Client, Home, command, wait_until
@@ -17,6 +19,7 @@ from driver import running as run_client
 from mcp_jail.asks import processes
 from mcp_jail.asks.lineage import Running, fault_of_lineage
 from mcp_jail.asks.processes import ancestors, process
+from mcp_jail.asks.protocol import AskView, shown_digest
 from mcp_jail.config import load
 from mcp_jail.core.policy import Constraint, ToolRule
 from mcp_jail.store.places import find_places
@@ -62,6 +65,14 @@ def says_audit(home: Home, *verdicts: str) -> None:
 
 def text_of(answer: dict[str, object]) -> str:
     return str(answer["result"]["content"][0]["text"])  # type: ignore[index]
+
+
+def yes(home: Home, ticket: str) -> str:
+    """The request that allows what is asked, as `mcp-jail allow` sends it."""
+    (ask,) = [each for each in waiting(home) if each["ticket"] == ticket]
+    shown = shown_digest(msgspec.convert(ask, AskView))
+    request = {"v": 1, "id": 1, "op": "answer", "ticket": ticket, "verdict": "allow"}
+    return json.dumps(request | {"shown": shown}) + "\n"
 
 
 def held(client: Client, home: Home) -> tuple[int, str]:
@@ -304,7 +315,7 @@ def test_a_process_in_the_background_of_a_terminal_does_not_answer(
 
 def test_a_peer_that_is_gone_before_it_is_heard_does_not_answer(client: Client, home: Home) -> None:
     _, ticket = held(client, home)
-    line = f'{{"v":1,"id":1,"op":"answer","ticket":"{ticket}","verdict":"allow"}}'
+    line = yes(home, ticket).strip()
     send = (
         "import socket,sys,os;os.chdir(os.path.dirname(sys.argv[1]));"
         "s=socket.socket(socket.AF_UNIX);s.connect(os.path.basename(sys.argv[1]));"
@@ -323,7 +334,7 @@ def test_a_peer_that_is_gone_before_it_is_heard_does_not_answer(client: Client, 
 def test_who_connected_counts_and_not_who_speaks(client: Client, home: Home) -> None:
     """A connection can be handed on, its peer cannot: here the test's own, without a terminal."""
     _, ticket = held(client, home)
-    line = f'{{"v":1,"id":1,"op":"answer","ticket":"{ticket}","verdict":"allow"}}\n'
+    line = yes(home, ticket)
     send = "import os, sys; os.write(int(sys.argv[1]), sys.argv[2].encode())"
     with connect(control_socket(home), timeout=30) as connection:
         os.set_inheritable(connection.fileno(), True)

@@ -713,15 +713,13 @@ def test_nobody_is_asked_about_what_a_limit_refuses_anyway() -> None:
 @both_eras
 def test_a_list_that_changed_while_a_call_waited_is_looked_at_again(era: str) -> None:
     play = asking(era, lock=REVIEW, approved=approved(tool("t")))
+    params: dict[str, Any] = {}
     if era == "modern":
         play.says("subscriptions/listen", "listen", notifications={"toolsListChanged": True})
-        listening = play.asked["id"]
+        params = {"_meta": {PREFIX + "subscriptionId": play.asked["id"]}}
     play.lists(tool("t"))
     play.calls("t", "one")
-    told: dict[str, Any] = {"method": "notifications/tools/list_changed"}
-    if era == "modern":
-        told["params"] = {"_meta": {PREFIX + "subscriptionId": listening}}
-    play.sends(**told)
+    play.sends(method="notifications/tools/list_changed", params=params)
     says_yes(play)
     assert forwarded(play) == []
     assert play.asked["method"] == "tools/list"

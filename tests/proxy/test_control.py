@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,13 @@ class Guard:
                 self.events.append(event)
                 self.play.handle(event)
 
+    def turn_once(self) -> None:
+        """One wake-up."""
+        self._watched.only(self.control.wanted())
+        for event in self.control.serve(self._watched.ready(20)):
+            self.events.append(event)
+            self.play.handle(event)
+
     def says(self, connection: socket.socket, data: bytes) -> list[dict[str, Any]]:
         """Send something; the lines that come back."""
         connection.sendall(data)
@@ -91,11 +99,44 @@ def test_what_waits_is_told_and_can_be_answered(guard: Guard) -> None:
         (reply,) = guard.says(me, request("asks"))
         (ask,) = reply["ok"]["asks"]
         assert (ask["server"], ask["name"], ask["arguments"]) == ("x", "t", '{"a":1}')
-        (reply,) = guard.says(me, request("answer", ticket=ask["ticket"], verdict="allow"))
+        shown = protocol.shown_digest(msgspec.convert(ask, protocol.AskView))
+        answer = request("answer", ticket=ask["ticket"], verdict="allow", shown=shown)
+        (reply,) = guard.says(me, answer)
         assert reply["ok"]["lasts"] == "once"
         assert guard.play.server_got[-1]["method"] == "tools/call"
-        (reply,) = guard.says(me, request("answer", ticket=ask["ticket"], verdict="allow"))
+        (reply,) = guard.says(me, answer)
         assert reply["error"]["code"] == "unknown"
+
+
+@pytest.mark.parametrize("verdict", ["allow", "deny"])
+def test_an_answer_to_something_else_than_was_shown_is_none(guard: Guard, verdict: str) -> None:
+    guard.play.calls("t", arguments={"path": "/evil"})
+    with guard.connected() as me:
+        (reply,) = guard.says(me, request("asks"))
+        harmless = reply["ok"]["asks"][0] | {"arguments": '{"path":"/good"}'}
+        shown = protocol.shown_digest(msgspec.convert(harmless, protocol.AskView))
+        for digest in (shown, ""):
+            answer = request("answer", ticket="TICK01", verdict=verdict, shown=digest)
+            (reply,) = guard.says(me, answer)
+            assert reply["error"]["code"] == "not-shown"
+    assert guard.events == []
+    assert guard.play.talk.asks.open
+
+
+def test_requests_by_the_thousand_are_heard_one_at_a_time(guard: Guard) -> None:
+    guard.play.calls("t", arguments={"text": "x" * 200_000})
+    with guard.connected() as busy, guard.connected() as me:
+        guard.turn()
+        busy.setblocking(False)
+        with suppress(BlockingIOError):
+            while busy.send(request("ask", ticket="TICK01") * 100):
+                pass
+        me.sendall(request("status"))
+        for _ in range(4):
+            guard.turn_once()
+        (reply,) = guard.heard(me)
+        assert reply["ok"] == {"name": "x"}
+        assert busy.recv(1 << 24).count(b"\n") <= 4
 
 
 def test_who_may_not_answer_is_told_and_the_session_too(guard: Guard) -> None:
@@ -194,18 +235,28 @@ def test_the_oldest_of_too_many_connections_goes(guard: Guard) -> None:
         connection.close()
 
 
-def test_one_who_does_not_read_is_hung_up_on(guard: Guard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PENDING_LIMIT", 1 << 20)
-    for number in range(20):
-        guard.play.calls("t", number, arguments={"text": "x" * 5000, "n": number})
-    with guard.connected() as me:
+def test_one_who_does_not_read_is_not_heard_further_and_holds_up_nobody(guard: Guard) -> None:
+    guard.play.calls("t", arguments={"text": "x" * 200_000})
+    with guard.connected() as deaf, guard.connected() as me:
         guard.turn()
-        for _ in range(100):
-            try:
-                me.sendall(request("asks"))
-            except (BrokenPipeError, ConnectionResetError):
-                break
-            guard.turn()
+        deaf.setblocking(False)
+        with suppress(BlockingIOError):
+            while deaf.send(request("ask", ticket="TICK01")):
+                guard.turn()
+        for _ in range(3):
+            assert guard.says(me, request("status"))[0]["ok"] == {"name": "x"}
+            me.setblocking(True)
+
+
+def test_a_watcher_who_does_not_read_is_hung_up_on(
+    guard: Guard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PENDING_LIMIT", 1 << 20)
+    with guard.connected() as me:
+        guard.says(me, request("watch"))
+        guard.play.calls("t", arguments={"text": "x" * 2_000})
+        for _ in range(1_000):
+            guard.control.show(AskPerson(guard.play.asks[0]))
         assert not guard.control.is_busy
 
 

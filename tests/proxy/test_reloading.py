@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from driver import ERAS, Client, Home, command, started, wait_until
+from mcp_jail.store.places import SYSTEM_POLICIES
 from persons import served
 
 POLICY = "filesystem: {read_only: [~/projects]}\ntools: {default: allow}\n"
@@ -160,3 +161,31 @@ def test_a_trusted_file_is_taken_up_once_it_is_trusted_again(home: Home) -> None
 def trusts(home: Home, path: Path) -> int:
     with started(home, "trust", str(path), "--yes") as trusting:
         return trusting.wait()
+
+
+def test_a_policy_of_roots_that_is_gone_gives_no_way_to_the_users_own(home: Home) -> None:
+    if os.geteuid() != 0:
+        return  # only root has such policies
+    folder = Path(SYSTEM_POLICIES)
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    roots = folder / f"test-{os.getpid()}.yaml"
+    roots.write_text(f"name: {roots.stem}\ntools: {{default: deny}}\nlock: {{first: trust}}\n")
+    own = home.policies / roots.name
+    own.write_text(roots.read_text().replace("deny", "allow"))
+    own.chmod(0o600)
+    try:
+        with started(home, "run", roots.stem, *command("echo.py")) as client:
+            client.open()
+            assert not passes(client)
+            roots.unlink()
+
+            def is_told() -> bool:
+                assert not passes(client)
+                return b"the one before holds still" in client.stderr
+
+            wait_until(is_told)
+    finally:
+        roots.unlink(missing_ok=True)
+        if is_new:
+            folder.rmdir()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import shutil
 import stat
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -103,6 +106,44 @@ def test_a_file_that_should_be_roots_and_is_not_is_refused(folder: Path) -> None
         os.chown(path, 54321, 54321)
     with pytest.raises(FileError, match="expected root"):
         read_private(str(path), only_root=True)
+
+
+def test_a_file_of_roots_that_the_user_can_write_is_not_roots(folder: Path) -> None:
+    """Some systems give each user a group alone; a file of root's with that group is the user's."""
+    if os.geteuid() != 0:
+        return  # only root can be two users
+    path = folder / "file"
+    path.write_text("x")
+    os.chown(path, 0, grp.getgrnam("daemon").gr_gid)
+    path.chmod(0o664)
+    for above in (folder, *folder.parents):
+        if str(above).startswith("/tmp/"):
+            above.chmod(0o755)
+    assert as_user("daemon", lambda: read_private(str(path)).decode()) == "x"
+    said = as_user("daemon", lambda: read_private(str(path), only_root=True).decode())
+    assert "can be written by others (mode 0664)" in said
+
+
+def as_user(name: str, act: Callable[[], str]) -> str:
+    """What a process of another user gets, or why it gets nothing."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            user = pwd.getpwnam(name)
+            os.setgroups([])
+            os.setgid(user.pw_gid)
+            os.setuid(user.pw_uid)
+            os.write(writing, act().encode())
+        except FileError as error:
+            os.write(writing, error.message.encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as said:
+        text = said.read()
+    os.waitpid(pid, 0)
+    return text
 
 
 def test_a_file_beyond_the_limit_is_refused(folder: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_jail.errors import JailError
 from mcp_jail.store.places import Places, find_places
-from mcp_jail.store.runs import process_start, register, running, this_run, unregister
+from mcp_jail.store.runs import process_start, register, running, this_run
 
 
 @pytest.fixture
@@ -24,10 +24,19 @@ def places(tmp_path: Path) -> Places:
 def test_a_running_jail_is_listed_until_its_file_is_gone(places: Places) -> None:
     run = this_run(run="r1", name="files", started=5, policy="/p", audit="/a")
     register(places, run)
-    assert running(places) == [run]
-    unregister(places, "r1")
-    unregister(places, "r1")
+    assert running(places) == [msgspec.structs.replace(run, folder=places.runtime)]
+    os.unlink(places.run("r1"))
     assert running(places) == []
+
+
+def test_a_guard_from_before_the_session_had_a_directory_is_found_where_it_is(
+    places: Places, tmp_path: Path
+) -> None:
+    earlier = msgspec.structs.replace(places, runtime=f"{places.state}/run")
+    run = this_run(run="r1", name="files", started=5)
+    register(earlier, msgspec.structs.replace(run, folder="/elsewhere"))
+    (found,) = running(places)
+    assert found.socket == earlier.socket("r1")
 
 
 def test_a_jail_whose_guard_was_killed_is_not_listed_and_its_files_are_removed(

@@ -24,11 +24,11 @@ class Said(msgspec.Struct, frozen=True):
     ok: dict[str, Any]
 
 
-def call(places: Places, run: Run, op: str, **members: Any) -> dict[str, Any]:
+def call(run: Run, op: str, **members: Any) -> dict[str, Any]:
     """Ask one guard; NotAnsweredError where it refuses, is gone or does not answer."""
     request = msgspec.json.encode({"v": 1, "id": 1, "op": op, **members}) + b"\n"
     try:
-        with connect(places.socket(run.run), timeout=PATIENCE) as connection:
+        with connect(run.socket, timeout=PATIENCE) as connection:
             connection.sendall(request)
             reply = msgspec.json.decode(_line(connection), type=Reply)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -44,7 +44,7 @@ def call_all(places: Places, op: str) -> tuple[list[Said], list[str]]:
     silent: list[str] = []
     for run in running(places):
         try:
-            said.append(Said(run, call(places, run, op)))
+            said.append(Said(run, call(run, op)))
         except NotAnsweredError as error:
             if run in running(places):  # else it has ended meanwhile
                 silent.append(error.message)

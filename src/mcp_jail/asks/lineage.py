@@ -7,6 +7,7 @@ any other one that shares the control group of a client is taken for one that wa
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from typing import Final
 
@@ -58,6 +59,16 @@ class Running(msgspec.Struct, frozen=True):
 
     guards: tuple[int, ...]
     clients: frozenset[Mark]
+
+    def besides(self, other: Running) -> Running:
+        """These and others."""
+        guards = dict.fromkeys((*self.guards, *other.guards))
+        return Running(tuple(guards), self.clients | other.clients)
+
+
+def this_guard() -> Running:
+    """This process as a guard, and what it was started by: known to it without any file."""
+    return Running((os.getpid(),), frozenset(clients_of(os.getpid())))
 
 
 def running_in(places: Places) -> Running:

@@ -12,6 +12,7 @@ import msgspec
 
 from mcp_jail.core.asks import Answer, Ask, Asks, Grant, Lasts
 from mcp_jail.core.policy import Verdict
+from mcp_jail.core.sha256 import sha256
 
 VERSION: Final = 1
 
@@ -36,6 +37,7 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     id: int
     op: Literal["status", "asks", "ask", "answer", "grants", "revoke", "watch"]
     ticket: str = ""
+    shown: str = ""  # with an answer: the digest of the ask as it was shown
     verdict: Literal["allow", "deny"] | None = None
     lasts: Lasts = Lasts.ONCE
     seconds: float = 0.0
@@ -89,6 +91,15 @@ class GrantView(msgspec.Struct, frozen=True, kw_only=True):
     left: float | None
 
 
+class Written(msgspec.Struct, frozen=True):
+    """An ask and its arguments as JSON, of which `size` characters there are."""
+
+    ask: Ask
+    text: str
+    size: int
+    has_secret: bool
+
+
 def answer_of(request: Request, by: str) -> Answer | Problem:
     """The answer that a request carries."""
     if request.verdict is None:
@@ -101,24 +112,34 @@ def answer_of(request: Request, by: str) -> Answer | Problem:
     )
 
 
-def ask_view(
-    server: str, ask: Ask, asks: Asks, now: float, *, limit: int, has_secret: bool
-) -> AskView:
-    """An ask as it is shown to who asks for it."""
+def shown_digest(view: AskView) -> str:
+    """The digest of what a person is shown of an ask; an answer is to that and to nothing else."""
+    shown = [view.ticket, view.server, view.method, view.name, view.arguments, view.size]
+    return sha256(_json(shown).encode()).hexdigest()
+
+
+def written(ask: Ask, *, has_secret: bool) -> Written:
+    """An ask with its arguments as text."""
     text = _json(ask.arguments)
+    return Written(ask, text[:LONG_ARGUMENTS], len(text), has_secret)
+
+
+def ask_view(server: str, written: Written, asks: Asks, now: float, *, limit: int) -> AskView:
+    """An ask as it is shown to who asks for it."""
+    ask = written.ask
     return AskView(
         ticket=ask.ticket,
         server=server,
         method=ask.method,
         name=ask.name,
-        arguments=text[:limit],
-        size=len(text),
+        arguments=written.text[:limit],
+        size=written.size,
         rule=ask.rule,
         where=ask.where,
         reason=ask.reason,
         age=round(now - ask.since, 1),
         held=asks.held_by(ask.ticket),
-        has_secret=has_secret,
+        has_secret=written.has_secret,
     )
 
 
@@ -137,5 +158,5 @@ def grant_view(server: str, grant: Grant, now: float) -> GrantView:
     )
 
 
-def _json(arguments: dict[str, Any]) -> str:
-    return msgspec.json.encode(arguments).decode()
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

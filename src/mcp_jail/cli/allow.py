@@ -15,7 +15,7 @@ from mcp_jail.cli.answering import add_for, send, told
 from mcp_jail.cli.ask_page import ask_of, print_ask
 from mcp_jail.cli.out import bullet
 from mcp_jail.core.asks import Lasts
-from mcp_jail.errors import ExitCode, UsageError
+from mcp_jail.errors import ExitCode, JailError, UsageError
 from mcp_jail.store.places import find_places
 
 EXAMPLE = """\
@@ -64,13 +64,20 @@ def run(arguments: argparse.Namespace) -> int:
             bullet("not answered; mcp-jail deny says no")
             return ExitCode.NEGATIVE
     always = prepared(run_, view) if lasts == Lasts.ALWAYS.value else None
-    send(places, run_, view.ticket, "allow", lasts)
-    bullet(f"allowed {told(lasts)}")
-    if always is not None:
+    send(run_, view, "allow", lasts)
+    if always is None:
+        bullet(f"allowed {told(lasts)}")
+        return ExitCode.OK
+    try:
         write(always)
-        bullet(f"written into {always.path}:")
-        for line in always.yaml.splitlines():
-            bullet(f"  {line}")
+    except JailError as error:
+        raise UsageError(
+            f"allowed until this run ends, but the rule was not written: {error.message}",
+            hint=error.hint,
+        ) from error
+    bullet(f"allowed always; written into {always.path}:")
+    for line in always.yaml.splitlines():
+        bullet(f"  {line}")
     return ExitCode.OK
 
 

@@ -7,10 +7,9 @@ import re
 from typing import Any, Final
 
 from mcp_jail.asks.calling import call
-from mcp_jail.asks.protocol import SECONDS_LIMIT
+from mcp_jail.asks.protocol import SECONDS_LIMIT, AskView, shown_digest
 from mcp_jail.core.asks import Lasts
 from mcp_jail.core.rates import seconds_of
-from mcp_jail.store.places import Places
 from mcp_jail.store.runs import Run
 
 _DURATION: Final = re.compile(r"[1-9][0-9]*(s|m|h)")
@@ -28,11 +27,18 @@ def add_for(parser: argparse.ArgumentParser, *, words: str) -> None:
     )
 
 
-def send(places: Places, run: Run, ticket: str, verdict: str, lasts: str) -> dict[str, Any]:
-    """Answer an ask; JailError where the guard does not take it."""
+def send(run: Run, view: AskView, verdict: str, lasts: str) -> dict[str, Any]:
+    """Answer an ask as it was shown; JailError where the guard does not take it."""
     seconds = seconds_of(lasts) if _DURATION.fullmatch(lasts) else 0.0
-    kind = Lasts.TIME.value if seconds else lasts
-    return call(places, run, "answer", ticket=ticket, verdict=verdict, lasts=kind, seconds=seconds)
+    return call(
+        run,
+        "answer",
+        ticket=view.ticket,
+        shown=shown_digest(view),
+        verdict=verdict,
+        lasts=Lasts.TIME.value if seconds else lasts,
+        seconds=seconds,
+    )
 
 
 def told(lasts: str) -> str:

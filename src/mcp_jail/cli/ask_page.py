@@ -39,7 +39,7 @@ def ask_of(places: Places, ticket: str | None) -> tuple[Run, AskView]:
     named = [pair for pair in found if ticket is None or pair[1].ticket == ticket.upper()]
     if len(named) == 1:
         run, view = named[0]
-        whole = call(places, run, "ask", ticket=view.ticket)
+        whole = call(run, "ask", ticket=view.ticket)
         return run, msgspec.convert(whole["ask"], AskView)
     hint = f"; {'; '.join(silent)}" if silent else ""
     if named:

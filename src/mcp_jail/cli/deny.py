@@ -35,6 +35,6 @@ def run(arguments: argparse.Namespace) -> int:
     places = find_places()
     run_, view = ask_of(places, arguments.ticket)
     print_ask(view)
-    send(places, run_, view.ticket, "deny", lasts)
+    send(run_, view, "deny", lasts)
     bullet(f"denied {told(lasts)}")
     return ExitCode.OK

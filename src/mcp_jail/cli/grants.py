@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         named = [run for run, view in found if view.ticket == arguments.revoke.upper()]
         if not named:
             raise UsageError(f"no answer counts under '{plain_text(arguments.revoke)}'")
-        call(places, named[0], "revoke", ticket=arguments.revoke.upper())
+        call(named[0], "revoke", ticket=arguments.revoke.upper())
         bullet(f"taken back: {arguments.revoke.upper()}")
         if any(v.lasts == "always" for _, v in found if v.ticket == arguments.revoke.upper()):
             bullet("its rule still stands in the policy and lets the call pass: take it out there")

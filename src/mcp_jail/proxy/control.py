@@ -15,7 +15,7 @@ from typing import Any, Final, assert_never
 import msgspec
 
 from mcp_jail.asks import protocol
-from mcp_jail.asks.protocol import Problem, Reply, Request
+from mcp_jail.asks.protocol import AskView, Problem, Reply, Request, Written
 from mcp_jail.asks.who import Peer, peer_of
 from mcp_jail.core.asks import Ask, Asks
 from mcp_jail.core.events import (
@@ -69,6 +69,7 @@ class Control:
         self._clock = clock
         self._listener = listen(path, backlog=CONNECTIONS_LIMIT)
         self._connections: dict[int, _Connection] = {}
+        self._texts: dict[str, Written] = {}  # by ticket
 
     @property
     def is_busy(self) -> bool:
@@ -79,7 +80,7 @@ class Control:
         """The descriptors to be looked at, with their masks."""
         wanted = {self._listener.fileno(): select.POLLIN}
         for fd, connection in self._connections.items():
-            wanted[fd] = select.POLLIN | (select.POLLOUT if connection.pending else 0)
+            wanted[fd] = select.POLLOUT if connection.pending else select.POLLIN
         return wanted
 
     def serve(self, ready: dict[int, int]) -> Iterator[FromPerson]:
@@ -90,24 +91,23 @@ class Control:
             connection = self._connections.get(fd)
             if connection is None:
                 continue
-            for line in connection.read():
+            # One request at a time: who sends thousands holds up neither messages nor others.
+            line = connection.read()
+            if line:
                 yield from self._hear(connection, line)
-            connection.flush()
-            if connection.is_over:
-                self._hang_up(fd)
+            self._flush(fd)
 
     def show(self, effect: AskPerson | AskOver) -> None:
         """Tell those who watch."""
         if isinstance(effect, AskPerson):
-            event = {"ask": self._view_of(effect.ask, protocol.SHORT_ARGUMENTS)}
+            view = self._view_of(effect.ask, protocol.SHORT_ARGUMENTS)
+            event = {"ask": msgspec.to_builtins(view)}
         else:
             event = {"over": {"ticket": effect.ask.ticket, "how": effect.how}}
         for fd, connection in list(self._connections.items()):
             if connection.watches:
                 connection.put(Reply(event=event))
-                connection.flush()
-                if connection.is_over:
-                    self._hang_up(fd)
+                self._flush(fd)
 
     def close(self) -> None:
         """Hang up on everybody and listen no more."""
@@ -130,6 +130,12 @@ class Control:
         if len(self._connections) >= CONNECTIONS_LIMIT:
             self._hang_up(next(iter(self._connections)))
         self._connections[accepted.fileno()] = _Connection(accepted, peer)
+
+    def _flush(self, fd: int) -> None:
+        connection = self._connections[fd]
+        connection.flush()
+        if connection.is_over:
+            self._hang_up(fd)
 
     def _hang_up(self, fd: int) -> None:
         self._connections.pop(fd).close()
@@ -167,18 +173,23 @@ class Control:
 
     def _view(self, ticket: str, limit: int = protocol.SHORT_ARGUMENTS) -> dict[str, Any] | None:
         ask = self._asks.get(ticket)
-        return None if ask is None else self._view_of(ask, limit)
+        return None if ask is None else dict(msgspec.to_builtins(self._view_of(ask, limit)))
 
-    def _view_of(self, ask: Ask, limit: int) -> dict[str, Any]:
-        view = protocol.ask_view(
-            self._server,
-            ask,
-            self._asks,
-            self._clock(),
-            limit=limit,
-            has_secret=self._finds_secret(ask.arguments),
+    def _view_of(self, ask: Ask, limit: int) -> AskView:
+        return protocol.ask_view(
+            self._server, self._written(ask), self._asks, self._clock(), limit=limit
         )
-        return dict(msgspec.to_builtins(view))
+
+    def _written(self, ask: Ask) -> Written:
+        """The arguments of an ask as text, which for megabytes is not made for each who looks."""
+        written = self._texts.get(ask.ticket)
+        if written is None:
+            written = protocol.written(ask, has_secret=self._finds_secret(ask.arguments))
+            gone = [ticket for ticket in self._texts if self._asks.get(ticket) is None]
+            for ticket in gone:
+                del self._texts[ticket]
+            self._texts[ask.ticket] = written
+        return written
 
     def _decide(
         self, connection: _Connection, request: Request
@@ -197,14 +208,17 @@ class Control:
             yield Revoked(request.ticket)
             is_done = len(self._asks.grants(now)) < before
             return {"ticket": request.ticket} if is_done else _unknown(request.ticket)
-        view = self._view(request.ticket, limit=protocol.LONG_ARGUMENTS)
-        if view is None:
+        ask = self._asks.get(request.ticket)
+        if ask is None:
             return _unknown(request.ticket)
+        view = self._view_of(ask, protocol.LONG_ARGUMENTS)
         answer = protocol.answer_of(request, BY)
         if isinstance(answer, Problem):
             return answer
+        if request.shown != protocol.shown_digest(view):
+            return Problem("not-shown", "the answer is to something else than what is asked here")
         yield Answered(request.ticket, answer)
-        return {"ask": view, "lasts": answer.lasts.value}
+        return {"ask": msgspec.to_builtins(view), "lasts": answer.lasts.value}
 
 
 _INSTEAD: Final = (
@@ -233,28 +247,35 @@ class _Connection:
         """Bytes that wait to be read by the other side."""
         return len(self._out)
 
-    def read(self) -> list[bytes]:
-        """The lines that one read completes."""
+    def read(self) -> bytes:
+        """The next request, once it is whole and all before it are answered; else nothing.
+
+        What comes behind it is left in the socket, which wakes us again.
+        """
+        if self._out:
+            return b""
         try:
-            data = self._socket.recv(_CHUNK)
+            data = self._socket.recv(_CHUNK, socket.MSG_PEEK)
+            end = data.find(b"\n") + 1
+            data = self._socket.recv(end or _CHUNK)
         except BlockingIOError:
-            return []
+            return b""
         except OSError:
-            data = b""
+            end, data = 0, b""
         if not data or self._is_ending:
             self.is_over = not data
-            return []
+            return b""
         self._in += data
-        *lines, rest = bytes(self._in).split(b"\n")
-        self._in = bytearray(rest)
-        if len(rest) > protocol.REQUEST_LIMIT or any(
-            len(line) > protocol.REQUEST_LIMIT for line in lines
-        ):
+        if len(self._in) > protocol.REQUEST_LIMIT:
             text = f"a request has {protocol.REQUEST_LIMIT} bytes at most"
             self.put(Reply(error=Problem("too-large", text)))
             self.hang_up_after()
-            return []
-        return [line for line in lines if line.strip()]
+            return b""
+        if not end:
+            return b""
+        line = bytes(self._in).strip()
+        self._in.clear()
+        return line
 
     def put(self, reply: Reply) -> None:
         """Send a line as soon as the other side takes it."""

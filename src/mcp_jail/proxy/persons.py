@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mcp_jail.asks.lineage import running_in
+from mcp_jail.asks.lineage import Running, running_in, this_guard
 from mcp_jail.asks.who import fault_of, fault_of_service
 from mcp_jail.core.asks import Asks
 from mcp_jail.core.events import (
@@ -105,12 +105,17 @@ def watch(
     """What persons do while a server runs; its control socket listens from here on, JailError."""
     places, name = prepared.judged.on_disk, prepared.policy.name
     make_private_folder(places.runtime)
+    here = this_guard()  # a client may take our run's file away, not what we know of it
+
+    def around() -> Running:
+        return running_in(places).besides(here)
+
     control = Control(
         places.socket(run),
         name,
         session.asks,
         status=_status(prepared, run, session, server),
-        fault_of=lambda peer: fault_of(peer, running_in(places)),
+        fault_of=lambda peer: fault_of(peer, around()),
         finds_secret=redactor.finds_in,
         clock=time.monotonic,
     )
@@ -122,7 +127,7 @@ def watch(
             shown_by(redactor.arguments),
             seconds=lambda: session.asks.remember,
             is_wanted=lambda: Channel.DESKTOP in session.policy.ask.channels,
-            fault_of=lambda pid: fault_of_service(pid, running_in(places)),
+            fault_of=lambda pid: fault_of_service(pid, around()),
         )
     policy = PolicyKeeping(prepared.judged, time.monotonic)
     return Watching(lock, policy, control, session.asks, desktop)

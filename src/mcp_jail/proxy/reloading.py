@@ -15,7 +15,7 @@ from mcp_jail.core.events import PolicyChanged, PolicyRefused
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.reloading import needing_restart, taken_up
 from mcp_jail.core.sha256 import sha256
-from mcp_jail.errors import JailError
+from mcp_jail.errors import JailError, UsageError
 from mcp_jail.proxy.prepare import Judged, declared_cwd, judge
 from mcp_jail.store.policies import PolicyKind
 from mcp_jail.store.trust import record_path
@@ -63,7 +63,12 @@ class PolicyKeeping:
         is_named = self._judged.file.kind is not PolicyKind.TRUSTED
         name = self._judged.policy.name if is_named else None
         file = None if is_named else self._judged.file.path
-        return judge(name=name, policy_file=file)
+        judged = judge(name=name, policy_file=file)
+        was_roots = self._judged.file.kind is PolicyKind.SYSTEM
+        if was_roots and judged.file.kind is not PolicyKind.SYSTEM:
+            # Or the user's own of that name would hold, which a root's policy is there to prevent.
+            raise UsageError(f"there is no '{self._judged.file.path}' any more")
+        return judged
 
     def _changed(self, judged: Judged) -> PolicyChanged | None:
         policy = taken_up(self._policy, judged.policy)

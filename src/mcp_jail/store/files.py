@@ -50,7 +50,7 @@ def refuse_shared_folder(path: str, *, owners: tuple[int, ...] = ()) -> None:
             raise FileError(f"'{folder}' is not a directory")
         _refuse_foreign(folder, status, owners or _owners())
         if not status.st_mode & stat.S_ISVTX:  # in a sticky one, nobody replaces our entries
-            _refuse_writable(folder, status)
+            _refuse_writable(folder, status, owners or _owners())
         parent = os.path.dirname(folder)
         if parent == folder:
             return
@@ -126,7 +126,7 @@ def open_plain(path: str, flags: int, *, follow: bool = False) -> int:
 def refuse_shared_file(path: str, status: os.stat_result, *, owners: tuple[int, ...] = ()) -> None:
     """Refuse an open file that is another user's, that others can write, or with a second name."""
     _refuse_foreign(path, status, owners or _owners())
-    _refuse_writable(path, status)
+    _refuse_writable(path, status, owners or _owners())
     if status.st_nlink > 1:
         raise FileError(f"'{path}' has a second name (hard link), found {status.st_nlink} names")
 
@@ -253,9 +253,10 @@ def _refuse_foreign(path: str, status: os.stat_result, owners: tuple[int, ...]) 
         )
 
 
-def _refuse_writable(path: str, status: os.stat_result) -> None:
+def _refuse_writable(path: str, status: os.stat_result, owners: tuple[int, ...]) -> None:
     others = status.st_mode & stat.S_IWOTH
-    if others or (status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid)):
+    ours = os.geteuid() in owners and _is_own_group(status.st_gid)  # root's is not ours to write
+    if others or (status.st_mode & stat.S_IWGRP and not ours):
         raise FileError(
             f"'{path}' can be written by others (mode {stat.S_IMODE(status.st_mode):04o})",
             hint=f"chmod go-w {path}",

@@ -60,6 +60,11 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return os.path.join(self.homes, checked_name(name))
 
     @property
+    def runtimes(self) -> tuple[str, ...]:
+        """Where running jails may be registered: here, and where there was no `runtime` yet."""
+        return tuple(dict.fromkeys((self.runtime, os.path.join(self.state, "run"))))
+
+    @property
     def state_key(self) -> str:
         """The key that argument digests are made with."""
         return os.path.join(self.state, "key")

@@ -17,6 +17,7 @@ from mcp_jail.store.places import Places
 
 MAX_RUN_BYTES = 64 * 1024
 SUFFIX = ".json"
+SOCKET_SUFFIX = ".sock"
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +33,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     policy: str = ""  # path of its policy file
     audit: str = ""  # path of its audit file
     clients: tuple[tuple[int, int], ...] = ()  # what started it: process ids and start times
+    folder: str = ""  # where its file was found; what the file says of it does not count
+
+    @property
+    def socket(self) -> str:
+        """Its control socket."""
+        return os.path.join(self.folder, self.run + SOCKET_SUFFIX)
 
 
 def this_run(
@@ -68,28 +75,21 @@ def register(places: Places, run: Run) -> None:
         raise JailError(f"there is a run '{run.run}' already")
 
 
-def unregister(places: Places, run: str) -> None:
-    """Remove a run's file and socket; it does not matter if they are gone."""
-    for path in (places.run(run), places.socket(run)):
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-
-
 def running(places: Places) -> list[Run]:
-    """The jails that run now, oldest first; removes what dead ones left."""
-    try:
-        files = os.listdir(places.runtime)
-    except FileNotFoundError:
-        return []
+    """The jails that run now, oldest first; removes what dead ones left.
+
+    In either runtime directory: a guard that was started before the session had its own, as by a
+    boot's service, is in the other.
+    """
     runs: list[Run] = []
-    for file in files:
-        run = _read(places, file[: -len(SUFFIX)]) if file.endswith(SUFFIX) else None
-        if run is None:
-            continue
-        if run.boot == _boot() and process_start(run.pid) == run.pid_started:
-            runs.append(run)
-        else:
-            unregister(places, run.run)
+    for folder in places.runtimes:
+        for run in _all_in(folder):
+            if run.boot == _boot() and process_start(run.pid) == run.pid_started:
+                runs.append(run)
+            else:
+                for path in (os.path.join(folder, run.run + SUFFIX), run.socket):
+                    with suppress(OSError):
+                        os.unlink(path)
     return sorted(runs, key=lambda run: (run.started, run.run))
 
 
@@ -104,13 +104,24 @@ def process_start(pid: int) -> int | None:
     return None if state in (b"Z", b"X") else started
 
 
-def _read(places: Places, run: str) -> Run | None:
-    """A run's record; None for a file that is not one (it is left alone)."""
+def _all_in(folder: str) -> list[Run]:
+    """The records of a directory; a file that is none is left alone."""
     try:
-        found = msgspec.json.decode(read_private(places.run(run), limit=MAX_RUN_BYTES), type=Run)
-    except (FileNotFoundError, FileError, msgspec.MsgspecError, UnicodeDecodeError):
+        files = os.listdir(folder)
+    except OSError:
+        return []
+    found = (_read(folder, file[: -len(SUFFIX)]) for file in files if file.endswith(SUFFIX))
+    return [run for run in found if run is not None]
+
+
+def _read(folder: str, run: str) -> Run | None:
+    path = os.path.join(folder, run + SUFFIX)
+    try:
+        found = msgspec.json.decode(read_private(path, limit=MAX_RUN_BYTES), type=Run)
+    except (FileNotFoundError, FileError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return found if found.run == run and found.v == 1 else None
+    is_one = found.run == run and found.v == 1
+    return msgspec.structs.replace(found, folder=folder) if is_one else None
 
 
 def _boot() -> str:
