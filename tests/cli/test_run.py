@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -307,3 +308,18 @@ def test_a_policy_from_elsewhere_gets_at_nothing_of_the_users_own_of_that_name(h
     assert "from elsewhere" not in lines[1]
     assert {entry["kind"] for entry in home.audit("fs")} >= {"start", "end"}
     assert sum(entry["kind"] == "start" for entry in home.audit("fs")) == 1
+
+
+def test_what_a_clients_entry_sets_is_read_by_nothing_that_is_loaded_later() -> None:
+    """As a C library sees it, which asks for any name it likes, and at any time."""
+    code = (
+        "import ctypes, os; from mcp_jail.cli.run import keep_ours\n"
+        "given = keep_ours(os.environ)\n"
+        "get = ctypes.CDLL(None).getenv; get.restype = ctypes.c_char_p\n"
+        "print(given['SOME_CONF'], get(b'SOME_CONF'), get(b'HOME'), sorted(os.environ))"
+    )
+    environ = {"SOME_CONF": "/tmp/evil.cnf", "HOME": "/home/me", "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "/tmp/evil.cnf None b'/home/me' ['HOME', 'PATH']"

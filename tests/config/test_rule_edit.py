@@ -385,16 +385,21 @@ def test_a_file_has_no_room_for_a_rule_that_makes_it_too_large() -> None:
         edited(text)
 
 
-@pytest.mark.parametrize("section", [Section.PROMPTS, Section.RESOURCES])
-def test_prompts_and_resources_are_written_as_words(section: Section) -> None:
-    key = section.value
-    text = f"name: p\n{key}:\n  default: ask # x\n  rules:\n    a: ask\n    b: deny\n"
-    assert with_rule(text, "p.yaml", made(text, {}, "a", section)) == text.replace(
-        "a: ask", "a: allow"
-    )
-    edit = made(text, {}, "note:#x", section)
+RULES = "  default: ask # x\n  rules:\n    a: ask\n    b: deny\n"
+
+
+def test_resources_are_allowed_by_words() -> None:
+    text = f"name: p\nresources:\n{RULES}"
+    edit = made(text, {}, "a", Section.RESOURCES)
+    assert with_rule(text, "p.yaml", edit) == text.replace("a: ask", "a: allow")
+    edit = made(text, {}, "note:#x", Section.RESOURCES)
     added = "".join(f'    "{form}": allow\n' for form in edit.rules)
     assert with_rule(text, "p.yaml", edit) == text + added
+
+
+@pytest.mark.parametrize("section", [Section.PROMPTS, Section.RESOURCES])
+def test_prompts_and_resources_are_denied_by_words(section: Section) -> None:
+    text = f"name: p\n{section.value}:\n{RULES}"
     loaded = config.load(text, "p.yaml")
     book = compile_rules(loaded.policy, loaded.places, home=HOME, cwd=None)
     denial = narrowest_denial(book, section, "c")

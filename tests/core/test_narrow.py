@@ -311,19 +311,20 @@ def test_one_call_of_a_tool_cannot_be_denied_alone_and_the_wider_rule_is_told() 
     assert not refusal(narrowest_denial(book(), Section.TOOLS, "u\u202e")).hint
 
 
-def test_a_prompt_is_allowed_or_denied_by_its_exact_name() -> None:
+def test_a_prompt_is_denied_by_its_exact_name() -> None:
     of = book()
-    found = edit(narrowest(of, Section.PROMPTS, "hello", {"who": "me"}))
-    assert (found.rules, found.verdict, found.arguments) == ({"hello": ALLOW}, ALLOW, {})
-    assert decide_prompt("hello", after(of, found)).verdict is ALLOW
-    assert decide_prompt("hello2", after(of, found)).verdict is ASK
     found = edit(narrowest_denial(of, Section.PROMPTS, "hello"))
     assert (found.rules, found.verdict) == ({"hello": DENY}, DENY)
     assert decide_prompt("hello", after(of, found)).verdict is DENY
-    refusal(narrowest(book(prompts=Prompts()), Section.PROMPTS, "hello", {}))
+    assert decide_prompt("hello2", after(of, found)).verdict is ASK
     denied = book(prompts=Prompts(default=ASK, rules={"h*": DENY}))
-    refusal(narrowest(denied, Section.PROMPTS, "hello", {}))
     refusal(narrowest_denial(denied, Section.PROMPTS, "hello"))
+
+
+@pytest.mark.parametrize("arguments", [{}, {"who": "me"}])
+def test_no_rule_allows_a_prompt_with_these_arguments_only(arguments: dict[str, Any]) -> None:
+    found = refusal(narrowest(book(), Section.PROMPTS, "hello", arguments))
+    assert found.hint.endswith('write under prompts.rules: "hello": allow')
 
 
 @pytest.mark.parametrize(

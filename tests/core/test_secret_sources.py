@@ -64,8 +64,13 @@ def test_only_paths_and_words_of_commands_begin_at_home() -> None:
         ("keyring:/a/b", ()),
         ("file:/a/key", ("/a/key",)),
         ("command:pass show /", ()),
-        ("command:/opt/x --file=/a/b -C /c d/e", ("/opt/x", "/a/b", "/c")),
+        ("command:/opt/x --file=/a/b -C /c d/e", ("/opt/x", "/a/b", "/c", "/d/e")),
+        ("command:make -s -C/a/b", ("/a/b",)),
+        ("command:sh -c '. /a/get.sh; cat <~/b|$HOME/c'", ("/a/get.sh", "/me/b", "/me/c")),
+        ("command:sh -c 'x=(${HOME}/d \"/e f/g\")'", ("/me/d", "/e", "/f/g")),
+        ("command:~/bin/x a:/b,/c", ("/me/bin/x", "/b", "/c")),
+        ("file:~/a b", ("/me/a b",)),
     ],
 )
 def test_the_paths_that_decide_a_value_are_known(text: str, paths: tuple[str, ...]) -> None:
-    assert paths_of(secret_source(text, "A")) == paths
+    assert tuple(paths_of(secret_source(text, "A"), "/me")) == paths

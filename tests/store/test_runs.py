@@ -66,6 +66,22 @@ def test_another_process_with_the_guards_number_is_not_the_guard(places: Places)
     assert os.listdir(places.runtime) == []
 
 
+def test_a_run_of_another_pid_namespace_is_neither_listed_nor_removed(places: Places) -> None:
+    run = this_run(run="r1", name="files", started=1)
+    register(places, run)
+    code = (
+        "import sys; from mcp_jail.store.runs import running\n"
+        "from mcp_jail.store.places import find_places\n"
+        "print(len(running(find_places({'MCP_JAIL_HOME': sys.argv[1]}))))"
+    )
+    here = os.path.dirname(places.state)
+    container = ("bwrap", "--unshare-user", "--unshare-pid", "--bind", "/", "/", "--proc", "/proc")
+    words = [*container, sys.executable, "-c", code, here]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
+    assert [each.run for each in running(places)] == ["r1"]
+
+
 def test_jails_are_listed_oldest_first(places: Places) -> None:
     for name, started in (("b", 2), ("a", 3), ("c", 1)):
         register(places, this_run(run=name, name="files", started=started))

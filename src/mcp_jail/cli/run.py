@@ -15,7 +15,7 @@ from mcp_jail.core.loaders import is_loader_variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, MutableMapping
 
     from mcp_jail.errors import UsageError
 
@@ -44,6 +44,22 @@ IN_A_TERMINAL = (
 )
 
 
+# The variables that our processes read once a server has been prepared by all of them.
+OURS = frozenset(
+    {
+        "DBUS_SESSION_BUS_ADDRESS",
+        "HOME",
+        "LANG",
+        "LOGNAME",
+        "MCP_JAIL_HOME",
+        "PATH",
+        "SHELL",
+        "TERM",
+        "USER",
+    }
+)
+
+
 def main(arguments: list[str]) -> int:
     """Run one server; returns when client or server have closed."""
     if arguments[:1] in (["-h"], ["--help"]):
@@ -51,6 +67,7 @@ def main(arguments: list[str]) -> int:
         return 0
     name, policy_file, command = parse(arguments)
     _restart_without_loader_variables()
+    given = keep_ours(os.environ)
     if os.isatty(0):
         sys.stderr.write(IN_A_TERMINAL)
     client = _take_the_wire()
@@ -66,7 +83,11 @@ def main(arguments: list[str]) -> int:
     keeper = Keeper(*kept)
     try:
         prepared = prepare(
-            name=name, policy_file=policy_file, command=command, is_settled_later=True
+            name=name,
+            policy_file=policy_file,
+            command=command,
+            environ=given,
+            is_settled_later=True,
         )
         if prepared.plan.secrets:
             from mcp_jail.proxy.secrets import with_secrets
@@ -120,6 +141,18 @@ def _misused(message: str, hint: str) -> UsageError:
     from mcp_jail.errors import UsageError
 
     return UsageError(message, hint=hint)
+
+
+def keep_ours(environ: MutableMapping[str, str]) -> dict[str, str]:
+    """Leave in an environment what this process reads itself; all that it was.
+
+    A client's entry says what stands in it, and what we load later may read any name: OpenSSL loads
+    a library that OPENSSL_CONF names, and no list of such names is whole.
+    """
+    given = dict(environ)
+    for name in given.keys() - OURS:
+        del environ[name]
+    return given
 
 
 def loader_variables(environ: Mapping[str, str]) -> list[str]:

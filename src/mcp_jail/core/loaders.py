@@ -5,7 +5,7 @@ Imports nothing: the guard asks this before it loads anything such a variable co
 
 from __future__ import annotations
 
-_PREFIXES = ("PYTHON", "LD_", "DYLD_", "GLIBC_", "MALLOC_")
+_PREFIXES = ("PYTHON", "LD_", "DYLD_", "GLIBC_", "MALLOC_", "OPENSSL_")
 _NAMES = frozenset(
     {
         "BASH_ENV",

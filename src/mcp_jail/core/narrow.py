@@ -91,7 +91,7 @@ def narrowest(
         case Section.RESOURCES:
             return _resource(book, name)
         case Section.PROMPTS:
-            return _named(book, section, name, Verdict.ALLOW)
+            return _prompt(book, name)
 
 
 def narrowest_denial(book: Rulebook, section: Section, name: str) -> RuleEdit | NoRule:
@@ -124,6 +124,16 @@ _SECTIONS: Final = {
     "resources/subscribe": Section.RESOURCES,
     "prompts/get": Section.PROMPTS,
 }
+
+
+def _prompt(book: Rulebook, name: str) -> NoRule:
+    """A rule for a prompt names no arguments, so none is as narrow as what was asked about."""
+    where = _where(book, Section.PROMPTS, name)
+    hint = (
+        f"to allow it whatever they are, write under prompts.rules{where}: {yaml_key(name)}: allow"
+    )
+    reason = "a rule for a prompt holds for all its arguments"
+    return NoRule(reason, hint if name.isprintable() else "")
 
 
 def _tool(book: Rulebook, name: str, arguments: dict[str, Any]) -> RuleEdit | NoRule:

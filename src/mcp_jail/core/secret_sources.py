@@ -7,6 +7,8 @@ command:WORDS          what a program prints; split as a shell would, but no she
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
@@ -74,12 +76,36 @@ def at_home(source: Source, home: str) -> Source:
     return Source(kind=source.kind, words=tuple(words))
 
 
-def paths_of(source: Source) -> tuple[str, ...]:
-    """The paths that decide what a value is: of a file, of a program and its arguments."""
+def paths_of(source: Source, home: str) -> Iterator[str]:
+    """The paths that decide what a value is: of a file, of a program, in all of its arguments.
+
+    A word may be a line for a shell, or an option with a path behind it; a program is started in
+    `/`, so that what is relative is meant from there. What is no path of anything does no harm.
+    """
     if source.kind is Kind.KEYRING:
-        return ()
-    words = (word.rpartition("=")[2] for word in source.words)
-    return tuple(word for word in words if word.startswith("/") and word.strip("/"))
+        return
+    if source.kind is Kind.FILE:
+        yield at_home(source, home).words[0]
+        return
+    for word in at_home(source, home).words:
+        for piece in _PIECES.split(word):
+            begin = piece.find("/")
+            if begin < 0:
+                continue
+            head = piece[:begin]
+            if head in _HOMES:
+                path = home + piece[begin:]
+            elif head.startswith("-") or not head:
+                path = piece[begin:]
+            else:
+                path = "/" + piece
+            if path.strip("/"):
+                yield path
+
+
+# What a path does not go on behind, in a line for a shell or in an option.
+_PIECES: Final = re.compile(r"[\s=:,;'\"`()<>|&@+]+")
+_HOMES: Final = frozenset({"~", "$HOME", "${HOME}"})
 
 
 def _entry(text: str, variable: str) -> tuple[str, ...]:

@@ -291,14 +291,10 @@ def _secret_paths(judged: Judged) -> Iterator[str]:
     """Who may write what a command runs would run code outside the jail at the next start."""
     if not judged.policy.env.secret:
         return
-    from mcp_jail.core.secret_sources import (  # noqa: PLC0415  # few need it
-        at_home,
-        paths_of,
-        secret_source,
-    )
+    from mcp_jail.core.secret_sources import paths_of, secret_source  # noqa: PLC0415  # few need it
 
     for name, text in judged.policy.env.secret.items():
-        yield from paths_of(at_home(secret_source(text, name), judged.home))
+        yield from paths_of(secret_source(text, name), judged.home)
 
 
 def _shown(path: str, home: str) -> str:

@@ -1,7 +1,8 @@
 """The registry of running jails: one small file each, which the keeper removes.
 
 A file whose guard is gone is a leftover; listing removes it. A process id alone does not say that:
-it may be another process by now, so the guard's start time and the boot stand beside it.
+it may be another process by now, so the guard's start time, the boot and the PID namespace stand
+beside it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     pid: int  # of the guard
     pid_started: int  # clock ticks after boot, field 22 of /proc/PID/stat
     boot: str
+    pid_space: int  # inode of the PID namespace that its numbers are of
     started: int  # milliseconds since 1970, UTC
     policy: str = ""  # path of its policy file
     audit: str = ""  # path of its audit file
@@ -61,6 +63,7 @@ def this_run(
         pid=pid,
         pid_started=pid_started,
         boot=_boot(),
+        pid_space=_pid_space(),
         started=started,
         policy=policy,
         audit=audit,
@@ -79,11 +82,14 @@ def running(places: Places) -> list[Run]:
     """The jails that run now, oldest first; removes what dead ones left.
 
     In either runtime directory: a guard that was started before the session had its own, as by a
-    boot's service, is in the other.
+    boot's service, is in the other. One of another PID namespace, such as the host's seen from a
+    container with the same home, is neither listed nor removed.
     """
     runs: list[Run] = []
     for folder in places.runtimes:
         for run in _all_in(folder):
+            if run.boot == _boot() and run.pid_space != _pid_space():
+                continue
             if run.boot == _boot() and process_start(run.pid) == run.pid_started:
                 runs.append(run)
             else:
@@ -122,6 +128,10 @@ def _read(folder: str, run: str) -> Run | None:
         return None
     is_one = found.run == run and found.v == 1
     return msgspec.structs.replace(found, folder=folder) if is_one else None
+
+
+def _pid_space() -> int:
+    return os.stat("/proc/self/ns/pid").st_ino
 
 
 def _boot() -> str:
