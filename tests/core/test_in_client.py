@@ -56,7 +56,8 @@ def test_a_person_sees_the_exact_call_under_a_mark_no_server_knows(era: str) -> 
     play = asking(era)
     play.calls("t", arguments=ARGUMENTS)
     message = question(play)["message"]
-    assert message.startswith(f"mcp-jail ({PHRASE}): may x run t")
+    assert message.startswith(f"mcp-jail ({PHRASE}): may x run this, ")
+    assert "\ntool: t\n" in message
     assert "/tmp/a⟦U+202E⟧b" in message
     assert question(play)["requestedSchema"]["properties"]["answer"]["enum"] == [
         "allow once",
@@ -332,3 +333,30 @@ def test_a_call_given_up_leaves_the_question_to_another_that_waits() -> None:
     play.calls("t", "two", arguments=ARGUMENTS)
     play.says("notifications/cancelled", requestId="one")
     assert question(play)["message"].startswith("mcp-jail")
+
+
+@both_eras
+def test_a_tools_name_does_not_speak_in_our_words(era: str) -> None:
+    name = 'read (mcp-jail says: harmless)? {} "Yes"'
+    play = asking(era)
+    play.calls(name, arguments=ARGUMENTS)
+    told = 'read (mcp-jail says: harmless)? {} \\"Yes\\"'
+    assert f'\ntool: "{told}"\n' in question(play)["message"]
+
+
+@both_eras
+def test_a_name_too_long_to_be_seen_is_asked_about_elsewhere(era: str) -> None:
+    play = asking(era)
+    play.calls("t" * 100, arguments=ARGUMENTS)
+    assert not [each for each in play.client_got if "elicitation/create" in str(each)]
+    assert len(play.asks) == 1
+
+
+def test_texts_that_differ_are_seen_to_differ() -> None:
+    texts = [" " * 80, "\u3000" * 80, "⟦80 blanks⟧", "\u202e", "⟦U+202E⟧", "\xa0", "a\\u202e"]
+    shown = set()
+    for text in texts:
+        play = asking()
+        play.calls("t", arguments={"text": text})
+        shown.add(question(play)["message"])
+    assert len(shown) == len(texts)

@@ -11,9 +11,10 @@ from rich.text import Text
 from mcp_jail.asks.calling import call, call_all
 from mcp_jail.asks.protocol import AskView, GrantView
 from mcp_jail.cli.entry_lines import plain_text
-from mcp_jail.cli.inert_text import CUT, json_lines, on_one_line
+from mcp_jail.cli.inert_text import CUT, Line, json_lines, on_one_line, text_lines
 from mcp_jail.cli.out import bullet, console, folded, heading
 from mcp_jail.core.asks import Lasts
+from mcp_jail.core.shown import name_shown, unmistakable
 from mcp_jail.errors import UsageError
 from mcp_jail.store.places import Places
 from mcp_jail.store.runs import Run
@@ -59,20 +60,22 @@ def print_ask(view: AskView, *, full: bool = False) -> bool:
     Whether something of it is left out, which it says.
     """
     out = console()
-    what = plain_text(view.name or view.method)
-    heading(f"{view.ticket}  {plain_text(view.server)}: {what}")
-    how = "" if view.method == "tools/call" else f" ({plain_text(view.method)})"
-    out.print(Text(f"  with exactly these arguments{how}:"))
-    lines = json_lines(_pretty(view), max(out.width - _BESIDE, 40), cut=not full)
-    for line in lines:
-        out.print(Text(f"    {line.gutter} {on_one_line(line.text)}".rstrip()), soft_wrap=True)
+    width = max(out.width - _BESIDE, 40)
+    what, how = view.name or view.method, "" if view.method == "tools/call" else f" ({view.method})"
+    name = name_shown(what)
+    heading(f"{view.ticket}  {plain_text(view.server)}: {name if name == what else 'named'}")
+    named = [] if name == what else text_lines(name, width, cut=not full)
+    arguments = json_lines(unmistakable(_pretty(view)), width, cut=not full)
+    _print_behind_gutters(named)
+    out.print(Text(f"  with exactly these arguments{plain_text(how)}:"))
+    _print_behind_gutters(arguments)
     if not _is_whole(view):
         bullet(f"cut: {len(view.arguments):,} of {view.size:,} characters are shown")
     where = f" ({plain_text(view.where)})" if view.where else ""
     folded(f"{plain_text(view.reason)}: {plain_text(view.rule)}{where}")
     waits = f", {view.held} waiting" if view.held else ", to be called again"
     bullet(f"asked {age(view.age)} ago{waits}")
-    return not _is_whole(view) or any(line.gutter == CUT for line in lines)
+    return not _is_whole(view) or any(line.gutter == CUT for line in (*named, *arguments))
 
 
 def tell_silent(silent: Sequence[str]) -> None:
@@ -85,7 +88,7 @@ def print_grants(views: Sequence[GrantView]) -> None:
     """Answers that count still."""
     for view in views:
         left = "until the run ends" if view.left is None else f"for {age(view.left)} more"
-        heading(f"{view.ticket}  {plain_text(view.server)}: {plain_text(view.name or view.method)}")
+        heading(f"{view.ticket}  {plain_text(view.server)}: {name_shown(view.name or view.method)}")
         what = "one more call" if view.lasts == Lasts.ONCE.value else "this very call"
         bullet(f"{view.verdict} {what}, {left} (by {plain_text(view.by)})")
         bullet(f"with {plain_text(view.arguments)}")
@@ -100,6 +103,12 @@ def age(seconds: float) -> str:
 
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
+
+
+def _print_behind_gutters(lines: Sequence[Line]) -> None:
+    out = console()
+    for line in lines:
+        out.print(Text(f"    {line.gutter} {on_one_line(line.text)}".rstrip()), soft_wrap=True)
 
 
 def _is_whole(view: AskView) -> bool:

@@ -15,6 +15,7 @@ from rich.cells import cell_len
 
 from mcp_jail.cli.out import PLAIN_WIDTH
 from mcp_jail.core.hidden import has_hidden, marked, spelled_out, stripped
+from mcp_jail.core.shown import exact, odd_blanks_told
 from mcp_jail.core.word_diff import Op, Stretch, word_diff
 
 # Characters of one text that are shown; a longer one loses its middle. Its tail stays, because
@@ -90,7 +91,7 @@ def changed_words(old: str, new: str, width: int, *, cut: bool = True) -> list[L
 
     They are compared with nothing counted or squeezed, so that no change is without a line.
     """
-    stretches = word_diff(_exact(old), _exact(new))
+    stretches = word_diff(exact(old), exact(new))
     blank = _blank_changes(stretches)
     found: list[Line] = []
     if old != new and stripped(old) == stripped(new):
@@ -100,7 +101,7 @@ def changed_words(old: str, new: str, width: int, *, cut: bool = True) -> list[L
         if stretch.op is Op.KEPT and cut:
             found += _context(text, width, is_first=at == 0, is_last=at + 1 == len(stretches))
         else:
-            text = ascii(text) if at in blank else _odd_blanks_told(text).strip("\n")
+            text = ascii(text) if at in blank else odd_blanks_told(text).strip("\n")
             text = text.removeprefix(" ")
             found += text_lines(text, width, gutter=stretch.op.value, cut=cut)
     return found
@@ -148,7 +149,6 @@ def _in_a_line(name: str) -> str:
 
 # Blanks of any width, Braille's empty cell too; as many as no sentence needs.
 _BLANKS: Final = re.compile("[^\\S\\n\u2800]{12,}|[^\\S\\n]*\u2800(?:[^\\S\\n]|\u2800)*")
-_ODD_BLANK: Final = re.compile("[^\\S\n\r ]|\u2800")
 _EMPTY: Final = re.compile(r"\n(?:[^\S\n]*\n){3,}")
 _PLAIN: Final = re.compile(r"[\w./:@{}?&=%#,+~!*<>-]+")
 
@@ -156,19 +156,6 @@ _PLAIN: Final = re.compile(r"[\w./:@{}?&=%#,+~!*<>-]+")
 def _is_counted(text: str) -> bool:
     """Whether hidden characters of a text are counted where they are many."""
     return has_hidden(text) and marked(text) != spelled_out(text)
-
-
-def _exact(text: str) -> str:
-    """A text from which only one can have come: what is hidden in full, our own mark as its code.
-
-    Blanks are left as they are; a change of theirs is spelled out later.
-    """
-    return "⟦U+27E6⟧".join(map(spelled_out, text.split("⟦")))
-
-
-def _odd_blanks_told(text: str) -> str:
-    """A text with the code of each blank that is no space, as another may stand in its place."""
-    return _ODD_BLANK.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", text)
 
 
 def _blank_changes(stretches: tuple[Stretch, ...]) -> set[int]:

@@ -15,8 +15,8 @@ import msgspec
 from mcp_jail.core import mcp, wire
 from mcp_jail.core.asks import Answer, Ask, Lasts
 from mcp_jail.core.events import Effect, ToClient
-from mcp_jail.core.hidden import spelled_out
 from mcp_jail.core.policy import Channel, Verdict
+from mcp_jail.core.shown import NAME_LIMIT, name_shown, unmistakable
 from mcp_jail.core.state import State
 from mcp_jail.core.wire import MessageId, Notification, Request
 
@@ -69,6 +69,7 @@ class InClient:
             and takes_forms
             and opening.name_of(era, request.params) in SHOW_IT
             and ask.ticket not in self._dismissed
+            and len(name_shown(ask.name)) <= NAME_LIMIT
             and len(_shown(ask)) <= SHOWN_LIMIT
             and ask.method in mcp.ASKING_METHODS
         )
@@ -156,8 +157,8 @@ class InClient:
     def _form(self, ask: Ask) -> dict[str, Any]:
         policy = self._state.book.policy
         message = (
-            f"mcp-jail ({self.phrase}): may {policy.name} run {spelled_out(ask.name)} "
-            f"with exactly these arguments?\n{_shown(ask)}"
+            f"mcp-jail ({self.phrase}): may {policy.name} run this, with exactly these arguments?\n"
+            f"tool: {name_shown(ask.name)}\narguments: {_shown(ask)}"
         )
         choices = [_ONCE, _WHILE, _NO]
         answer = {
@@ -171,4 +172,5 @@ class InClient:
 
 
 def _shown(ask: Ask) -> str:
-    return spelled_out(msgspec.json.format(msgspec.json.encode(ask.arguments), indent=2).decode())
+    pretty = msgspec.json.format(msgspec.json.encode(ask.arguments), indent=2).decode()
+    return unmistakable(pretty)
