@@ -335,8 +335,9 @@ def test_a_server_whose_question_nobody_allows_is_told_so(
     play.sends(id="q", method=method, params=asked)
     says_no(play)
     assert play.server_got[-1]["error"]["code"] == mcp.DENIED
+    play.handle(Tick(61.0))
     play.sends(id="r", method=method, params=asked)
-    play.handle(Tick(51.0))
+    play.handle(Tick(112.0))
     assert play.server_got[-1]["error"]["code"] == mcp.WAITING
     assert "mcp-jail" not in str(play.server_got[-1])
 
@@ -450,7 +451,7 @@ def test_a_flood_of_asks_is_capped_and_told() -> None:
     for number in range(200):
         play.calls("t", f"id {number}", arguments={"n": number})
     assert len(play.asks) == asks_module.NEW_PER_MINUTE
-    assert "too many calls wait" in play.text
+    assert "asked about too much already" in play.text
     assert play.talk.tally.denials == 200 - asks_module.NEW_PER_MINUTE
 
 
@@ -471,7 +472,7 @@ def test_one_call_repeated_without_end_is_one_ask_and_bounded() -> None:
         play.calls("t", number)
     assert len(play.asks) == 1
     assert len(play.talk.asks) == asks_module.HELD_LIMIT
-    assert "too many calls wait" in play.text
+    assert "asked about too much already" in play.text
 
 
 def test_grants_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -625,7 +626,7 @@ def test_one_too_many_is_written_down_and_told_by_its_name() -> None:
     for number in range(asks_module.NEW_PER_MINUTE):
         play.calls("t", number, arguments={"n": number})
     play.says("resources/read", "uri", uri="x://1")
-    assert play.told[-1] == "denied x://1: too many calls wait for an answer"
+    assert play.told[-1] == "denied x://1: too much is asked at once"
     assert play.reply["error"]["code"] == mcp.TOO_OFTEN
     assert (play.entries[-1].name, play.entries[-1].rule) == ("x://1", "resources.default")
     for number in range(1_100):
@@ -672,12 +673,15 @@ def test_a_question_of_the_server_that_waited_in_vain_is_in_the_audit() -> None:
 
 def test_a_result_that_asks_where_too_much_is_asked_ends_without_a_ticket() -> None:
     play = asking("modern", tools={"default": "ask", "rules": {"ok": "allow"}}, elicitation="ask")
-    for number in range(asks_module.NEW_PER_MINUTE):
-        play.calls("t", number, arguments={"n": number})
+    for number in range(asks_module.SERVERS_PER_MINUTE):
+        form = FORM | {"message": f"Question {number}?"}
+        play.calls("ok", number)
+        asked = {"a": {"method": "elicitation/create", "params": form}}
+        play.answers({"resultType": "input_required", "inputRequests": asked, "requestState": "s"})
     play.calls("ok", "last")
     asked = {"a": {"method": "elicitation/create", "params": FORM}}
     play.answers({"resultType": "input_required", "inputRequests": asked, "requestState": "s"})
-    assert play.text.startswith("too many calls wait")
+    assert "asked about too much already" in play.text
 
 
 def test_answers_that_are_refused_are_written_down_only_so_often() -> None:
@@ -728,3 +732,19 @@ def test_a_list_that_changed_while_a_call_waited_is_looked_at_again(era: str) ->
     play.answers({"content": []})
     assert play.reply["id"] == "one"
     assert play.talk.tally.calls == 1
+
+
+@both_eras
+def test_a_call_made_again_right_after_a_no_asks_nobody(era: str) -> None:
+    play = asking(era)
+    play.calls("t", "one", arguments=PATH)
+    says_no(play)
+    for number in range(50):
+        play.calls("t", number, arguments=PATH)
+    assert len(play.asks) == 1
+    assert play.text == "denied by the user: do not call it again"
+    play.calls("t", "other", arguments={"path": "/else"})
+    assert len(play.asks) == 2
+    play.handle(Tick(asks_module.NO_SECONDS))
+    play.calls("t", "later", arguments=PATH)
+    assert len(play.asks) == 3

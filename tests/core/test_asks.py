@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from mcp_jail.core import asks as asks_module
@@ -150,7 +151,22 @@ def test_who_waits_for_an_answer_is_counted() -> None:
 def test_a_minute_later_as_many_may_begin_again() -> None:
     asks = Asks(9_000)
     for number in range(NEW_PER_MINUTE):
-        assert asks.may_begin(0)
+        assert asks.may_begin("tools/call", 0)
         asks.begin(ask(f"T{number}"))
-    assert not asks.may_begin(59.9)
-    assert asks.may_begin(60)
+    assert not asks.may_begin("tools/call", 59.9)
+    assert asks.may_begin("tools/call", 60)
+
+
+def test_a_server_that_asks_without_end_leaves_room_for_the_models_calls() -> None:
+    asks = Asks(900)
+    for number in range(asks_module.SERVERS_PER_MINUTE):
+        assert asks.may_begin("elicitation/create", 0)
+        asks.begin(msgspec.structs.replace(ask(str(number)), method="elicitation/create"))
+    assert not asks.may_begin("sampling/createMessage", 59.9)
+    assert asks.may_begin("tools/call", 0)
+    assert asks.may_begin("elicitation/create", 60)
+    for number in range(100, 100 + asks_module.SERVERS_PER_MINUTE):
+        later = msgspec.structs.replace(ask(str(number), 60.0), method="elicitation/create")
+        asks.begin(later)
+    assert not asks.may_begin("elicitation/create", 120)
+    assert asks.may_begin("tools/call", 120)

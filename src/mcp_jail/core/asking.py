@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from mcp_jail.core import mcp, replies, walks, wire
-from mcp_jail.core.asks import Answer, Ask, Grant, Held, Lasts, binding_of
+from mcp_jail.core.asks import NO_SECONDS, Answer, Ask, Grant, Held, Lasts, binding_of
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.decision import Decision
 from mcp_jail.core.events import (
@@ -37,10 +37,12 @@ from mcp_jail.core.subjects import Subject
 from mcp_jail.core.wire import Failure, MessageId, Request, Result
 
 # The words for a call that is not even asked about.
-TOO_MANY: Final = "too many calls wait for the user already; wait before you call anything else"
+TOO_MANY: Final = (
+    "the user is asked about too much already; wait a minute before the next call of this kind"
+)
 
 # The same for a person and the audit, and what these are told of a person's "no".
-_FULL: Final = "too many calls wait for an answer"
+_FULL: Final = "too much is asked at once"
 _DENIED: Final = "denied by the user"
 
 # Why a call that is asked about has not been passed on.
@@ -106,7 +108,7 @@ class Asking:
         ask = state.asks.of_binding(binding)
         if ask is not None:
             return ask, []
-        if not state.asks.may_begin(state.now):
+        if not state.asks.may_begin(method, state.now):
             return None, []
         ask = Ask(
             ticket=state.fresh_ticket(),
@@ -181,9 +183,10 @@ class Asking:
             return []
         held = state.asks.end(ask)
         is_no = answer.verdict is Verdict.DENY
-        # One "no" ends all that wait for it; who comes again later must still be told of it.
-        if not (is_no and held and answer.lasts is Lasts.ONCE):
-            state.asks.grant(ask, answer, state.now)
+        counts = answer
+        if is_no and held and answer.lasts is Lasts.ONCE:  # it ends all that wait for it
+            counts = msgspec.structs.replace(answer, lasts=Lasts.TIME, seconds=NO_SECONDS)
+        state.asks.grant(ask, counts, state.now)
         detail = {"by": answer.by, "lasts": answer.lasts.value}
         entry = self._entry(ask, Kind.ANSWER, answer.verdict.value, detail)
         effects: list[Effect] = [Record(entry), AskOver(ask, answer.verdict.value)]

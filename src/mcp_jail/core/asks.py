@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from mcp_jail.core.lock import canonical
-from mcp_jail.core.mcp import Treatment
+from mcp_jail.core.mcp import CLIENT_REQUESTS, Treatment
 from mcp_jail.core.policy import Verdict
 from mcp_jail.core.sha256 import sha256
 from mcp_jail.core.wire import MessageId, Request
@@ -25,6 +25,14 @@ OPEN_LIMIT: Final = 100
 # New asks of one minute. A model that tries one thing after the other must not tire a person out.
 NEW_PER_MINUTE: Final = 30
 _MINUTE: Final = 60.0
+
+# The same of what a server asks itself: it must not use up what the model's calls have.
+SERVERS_OPEN_LIMIT: Final = 20
+SERVERS_PER_MINUTE: Final = 10
+
+# Seconds that a "no" to a call that waited counts for the same call again: a model that tries at
+# once must not ask a person once more.
+NO_SECONDS: Final = 60.0
 
 # Requests held by all asks: the same call said again and again before it is answered.
 HELD_LIMIT: Final = 1_000
@@ -98,6 +106,11 @@ def binding_of(method: str, name: str, item: str, arguments: dict[str, Any]) -> 
     return sha256(canonical([method, name, item, arguments])).hexdigest()
 
 
+def _is_servers(method: str) -> bool:
+    """Whether it is the server that asks the person or the client's model for something."""
+    return method not in CLIENT_REQUESTS
+
+
 class Asks:
     """The asks and grants of one run; `remember` is how long either outlives its call."""
 
@@ -109,6 +122,7 @@ class Asks:
         self._until: dict[str, float] = {}
         self._grants: dict[str, Grant] = {}  # by binding
         self._begun: deque[float] = deque()
+        self._begun_by_server: deque[float] = deque()
 
     def __len__(self) -> int:
         """The requests that are held."""
@@ -136,11 +150,17 @@ class Asks:
         ticket = self._by_binding.get(binding)
         return None if ticket is None else self._open[ticket]
 
-    def may_begin(self, now: float) -> bool:
-        """Whether a person may be troubled with one more question."""
-        while self._begun and self._begun[0] <= now - _MINUTE:
-            self._begun.popleft()
-        return len(self._open) < OPEN_LIMIT and len(self._begun) < NEW_PER_MINUTE
+    def may_begin(self, method: str, now: float) -> bool:
+        """Whether a person may be troubled with one more question of this method."""
+        theirs = _is_servers(method)
+        begun = self._begun_by_server if theirs else self._begun
+        while begun and begun[0] <= now - _MINUTE:
+            begun.popleft()
+        are_open = sum(_is_servers(ask.method) is theirs for ask in self._open.values())
+        open_limit = SERVERS_OPEN_LIMIT if theirs else OPEN_LIMIT
+        return are_open < open_limit and len(begun) < (
+            SERVERS_PER_MINUTE if theirs else NEW_PER_MINUTE
+        )
 
     def begin(self, ask: Ask) -> None:
         """Open an ask."""
@@ -148,7 +168,7 @@ class Asks:
         self._by_binding[ask.binding] = ask.ticket
         self._held[ask.ticket] = []
         self._until[ask.ticket] = ask.since + self.remember
-        self._begun.append(ask.since)
+        (self._begun_by_server if _is_servers(ask.method) else self._begun).append(ask.since)
 
     def hold(self, ask: Ask, held: Held) -> bool:
         """Keep a request until its ask is answered; False where too many are kept."""
