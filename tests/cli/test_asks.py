@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from driver import MCP_JAIL, Home, command
+from driver import MCP_JAIL, Home, command, wait_until
 from persons import at_terminal, served, ticket_of
 
 POLICY = """\
@@ -130,6 +130,40 @@ def test_what_runs_is_listed_with_what_holds_it(home: Home) -> None:
         assert all(len(line) <= 80 for line in shown.stdout.splitlines())
         told = [json.loads(line) for line in done(home, "ps", "--json").stdout.splitlines()]
         assert [each["name"] for each in told] == ["fs", "other"]
+
+
+def test_a_long_name_takes_no_number_away(home: Home) -> None:
+    name = "a-very-long-name-of-a-policy-" + "x" * 35
+    home.write_policy(POLICY, name=name)
+    with served(home, name, *command("echo.py")):
+        lines = done(home, "ps").stdout.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert "".join(line.split()[0] for line in lines[1:]) == name
+    assert lines[1].split()[2:9] == ["bubblewrap", "none", "ask", "held", "0", "0", "0"]
+    assert lines[1].split()[1].isdecimal()
+
+
+def test_what_of_a_policy_does_not_hold_yet_is_told(home: Home) -> None:
+    with served(home, "fs", *command("echo.py")) as client:
+        home.write_policy(POLICY + "network: {mode: host}\n")
+
+        def is_told() -> bool:
+            client.request("ping")
+            return "started before a change of network" in done(home, "ps").stdout
+
+        wait_until(is_told)
+        assert "started before a change of network" in done(home, "show", "fs").stdout
+        (running,) = json.loads(done(home, "show", "fs", "--json").stdout)["running"]
+        assert (running["restart"], running["network"]) == (["network"], "none")
+        home.write_policy(POLICY + "tools: {default: alow}\n")
+
+        def is_refused() -> bool:
+            client.request("ping")
+            return "the change was refused: " in done(home, "ps").stdout
+
+        wait_until(is_refused)
+        home.write_policy(POLICY)
+        wait_until(lambda: bool(client.request("ping")) and "fs: " not in done(home, "ps").stdout)
 
 
 def test_a_time_or_a_word_it_cannot_be_is_refused(home: Home) -> None:

@@ -9,6 +9,8 @@ from mcp_jail.config.rule_edit import rule_yaml, with_rule
 from mcp_jail.core.narrow import NoRule, narrowest, section_of
 from mcp_jail.errors import UsageError
 from mcp_jail.proxy.prepare import Judged, judge
+from mcp_jail.store.places import find_places
+from mcp_jail.store.policies import PolicyKind, kind_of
 from mcp_jail.store.policy_edits import PolicyChangedError, refuse_foreign_policy, replace_policy
 from mcp_jail.store.runs import Run
 
@@ -68,5 +70,8 @@ def _edited(run: Run, view: AskView) -> tuple[Judged, str, str]:
 
 
 def _judged(run: Run) -> Judged:
-    """The policy that a run goes by, as it is now."""
+    """The policy that a run goes by, as it is now; one of root's may have come since it began."""
+    is_named = kind_of(find_places(), run.policy) is not PolicyKind.TRUSTED
+    if is_named:
+        return judge(name=run.name, policy_file=None)
     return judge(name=None, policy_file=run.policy)

@@ -72,6 +72,9 @@ def _parts(record: Record) -> list[str]:
         parts.append(_digests(record))
     if record.rule:
         parts.append(f"[{record.rule}{' ' if record.where else ''}{record.where}]")
+    restart = record.detail.get("restart") if record.kind is Kind.POLICY else None
+    if isinstance(restart, list) and restart:
+        parts.append(f"once started anew: {', '.join(map(str, restart))}")
     if record.cut:
         parts.append(f"(cut from {record.cut} bytes)")
     return [part for part in parts if part]

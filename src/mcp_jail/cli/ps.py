@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from typing import Any
+from typing import Any, Literal
 
 from rich.table import Table
 
@@ -16,7 +16,8 @@ from mcp_jail.asks.calling import call_all
 from mcp_jail.cli.ask_page import age, tell_silent
 from mcp_jail.cli.entry_lines import plain_text
 from mcp_jail.cli.for_programs import json_line
-from mcp_jail.cli.out import bullet, console
+from mcp_jail.cli.out import bullet, console, folded
+from mcp_jail.cli.running_rows import differences
 from mcp_jail.errors import ExitCode
 from mcp_jail.store.places import find_places
 
@@ -51,6 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(json_line(status))
     elif found:
         console().print(_table(found, time.time()))
+        for status in found:
+            for each in differences(status):
+                folded(f"{plain_text(str(status.get('name', '')))}: {each}")
     elif not silent:
         bullet("no server runs in a jail now")
     return ExitCode.OK if found else ExitCode.NEGATIVE
@@ -58,8 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _table(found: list[dict[str, Any]], now: float) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for head, _, is_number in _COLUMNS:
-        table.add_column(head, justify="right" if is_number else "left", no_wrap=True)
+    for head, member, is_number in _COLUMNS:
+        is_name = member == "name"  # the only one that may be long
+        side: Literal["left", "right"] = "right" if is_number else "left"
+        table.add_column(head, justify=side, no_wrap=not is_name, overflow="fold")
     table.add_column("SINCE", justify="right", no_wrap=True)
     for status in found:
         cells = [plain_text(str(status.get(member, ""))) for _, member, _ in _COLUMNS]

@@ -19,6 +19,7 @@ from mcp_jail.cli.lock_rows import lock_facts, lock_rows
 from mcp_jail.cli.network_words import network_facts, network_words
 from mcp_jail.cli.out import folded, heading, rows, side_by_side
 from mcp_jail.cli.rule_words import constraint_words, rule_words
+from mcp_jail.cli.running_rows import running_now, running_rows
 from mcp_jail.config.later import idle_defaults, not_yet
 from mcp_jail.core.policy import Additional, ToolRule
 from mcp_jail.core.rulebook import KeyPath
@@ -107,6 +108,7 @@ def for_people(prepared: Prepared, *, everything: bool = False) -> None:
             ("audit", f"{prepared.audit} (arguments {policy.audit.arguments.value})"),
             *lock_rows(prepared.judged),
             *ask_rows(prepared.judged),
+            *running_rows(prepared.judged),
         ]
     )
     heading("What it sees of yours")
@@ -157,6 +159,7 @@ def as_json(prepared: Prepared) -> str:
         "package": None if prepared.package is None else prepared.package.identity,
         "audit": prepared.audit,
         "lock": lock_facts(prepared.judged),
+        "running": running_now(prepared.judged),
         "mounts": [
             {
                 "access": mount.kind.value,

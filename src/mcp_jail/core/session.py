@@ -39,7 +39,7 @@ either side that was not decoded, judged and rendered anew.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import assert_never
+from typing import Any, assert_never
 
 from mcp_jail.core import decide, mcp, questions, replies, wire
 from mcp_jail.core.asking import Asking
@@ -131,6 +131,14 @@ class Session:
         return self._state.asks
 
     @property
+    def unlike_policy(self) -> dict[str, Any]:
+        """What of the policy as it is written does not hold, for `ps`."""
+        return {
+            "restart": list(self._state.restart),
+            "policy_refused": self._state.policy_refused,
+        }
+
+    @property
     def due(self) -> float | None:
         """When a Tick has to come at the latest, None where nothing waits for one."""
         asks, walks = self._state.asks.due, self._state.walks.due
@@ -181,9 +189,11 @@ class Session:
                 return self._server.notices.told_of(self._state.catalogue.replace(lock))
             case PolicyChanged():
                 self._state.replace_book(event.book)
+                self._state.restart, self._state.policy_refused = event.restart, ""
                 told = self._server.notices.told_of(KIND_OF_LIST.values())
                 return [*replies.policy_taken_up(event), *told, *self._asking.policy_changed()]
             case PolicyRefused(reason):
+                self._state.policy_refused = reason
                 return replies.policy_refused(self._state.book.policy.name, reason)
 
     def _about_asks(self, event: FromPerson) -> list[Effect]:

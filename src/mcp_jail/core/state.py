@@ -68,6 +68,8 @@ class State:
         self.refused = Refused()
         self.subscribed: set[str] = set()
         self.pages: set[str] = set()
+        self.restart: tuple[str, ...] = ()  # keys of the policy that were changed and do not hold
+        self.policy_refused = ""  # why a change of the policy was not taken up, while it stands
         self.now = 0.0
         self.is_closed = False
 

@@ -157,6 +157,6 @@ def _status(
             "calls": tally.calls,
             "denials": tally.denials,
         }
-        return known | counted
+        return known | counted | session.unlike_policy
 
     return now
