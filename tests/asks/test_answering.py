@@ -84,7 +84,7 @@ def held(client: Client, home: Home) -> tuple[int, str]:
 def test_a_person_sees_the_exact_call_and_allows_it(client: Client, home: Home) -> None:
     number, ticket = held(client, home)
     with at_terminal(home, "allow", ticket.lower()) as screen:
-        screen.wait_for("[N]o: ")
+        screen.wait_for("[N]ot now: ")
         assert '"text": "hello"' in screen.shown
         assert "fs: echo" in screen.shown
         assert waiting(home)
@@ -98,7 +98,7 @@ def test_a_person_sees_the_exact_call_and_allows_it(client: Client, home: Home) 
 def test_nothing_but_a_yes_allows(client: Client, home: Home, typed: str) -> None:
     _, ticket = held(client, home)
     with at_terminal(home, "allow", ticket) as screen:
-        screen.wait_for("[N]o: ")
+        screen.wait_for("[N]ot now: ")
         screen.type(typed)
         assert screen.end() == 1
     assert waiting(home)
@@ -110,6 +110,41 @@ def test_a_person_says_no(client: Client, home: Home) -> None:
         assert screen.end() == 0, screen.shown
     assert text_of(client.answer(number)) == "denied by the user: do not call it again"
     says_audit(home, "deny")
+
+
+def test_no_can_be_said_at_the_question(client: Client, home: Home) -> None:
+    number, ticket = held(client, home)
+    with at_terminal(home, "allow", ticket) as screen:
+        screen.wait_for("[N]ot now: ")
+        screen.type("d\n")
+        assert screen.end() == 1, screen.shown
+    assert text_of(client.answer(number)) == "denied by the user: do not call it again"
+    says_audit(home, "deny")
+
+
+def test_a_time_that_was_asked_for_takes_a_yes_and_no_other_time(
+    client: Client, home: Home
+) -> None:
+    _, ticket = held(client, home)
+    with at_terminal(home, "allow", ticket, "--for", "session") as screen:
+        screen.wait_for("[N]ot now: ")
+        screen.type("15\n")
+        assert screen.end() == 1, screen.shown
+    assert waiting(home)
+    assert answers(home) == []
+
+
+def test_a_server_that_ends_while_the_question_stands_is_told(home: Home) -> None:
+    with served(home, "fs", *command("echo.py")) as client:
+        _, ticket = held(client, home)
+        path = Path(control_socket(home))
+        with at_terminal(home, "allow", ticket) as screen:
+            screen.wait_for("[N]ot now: ")
+            client.close()
+            wait_until(lambda: not path.exists())
+            screen.type("y\n")
+            assert screen.end() == 1
+            assert "the run of 'fs' has ended" in " ".join(screen.shown.split())
 
 
 def test_a_session_lasts_until_it_is_taken_back(client: Client, home: Home) -> None:
@@ -134,7 +169,7 @@ def test_always_writes_the_narrowest_rule_and_the_run_takes_it_up(
     path = home.policies / "fs.yaml"
     before = path.read_text()
     with at_terminal(home, "allow", ticket) as screen:
-        screen.wait_for("[N]o: ")
+        screen.wait_for("[N]ot now: ")
         screen.type("a\n")
         assert screen.end() == 0, screen.shown
     client.answer(number)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from driver import MCP_JAIL, Home, command, wait_until
+from mcp_jail.store.places import find_places
 from persons import at_terminal, served, ticket_of
 
 POLICY = """\
@@ -71,13 +72,13 @@ def test_what_is_not_shown_whole_is_said_to_be_cut_and_shown_if_asked_for(home: 
         client.ask("tools/call", name="echo", arguments=arguments)
         ticket_of(home)
         with at_terminal(home, "allow") as screen:
-            screen.wait_for("[N]o: ")
+            screen.wait_for("[N]ot now: ")
             assert "are left out here" in screen.shown
             assert "not all of it is shown; --full shows the rest" in screen.shown
             screen.type("n\n")
             screen.end()
         with at_terminal(home, "allow", "--full") as screen:
-            screen.wait_for("[N]o: ")
+            screen.wait_for("[N]ot now: ")
             assert "left out" not in screen.shown
             assert screen.shown.count("B") >= 50_000
             screen.type("n\n")
@@ -193,3 +194,31 @@ def test_show_says_how_asks_come_and_what_marks_ours(home: Home) -> None:
     assert re.search(
         r"ours say [A-Z2-7]{4}-[A-Z2-7]{4} in a client", done(home, "show", "fs").stdout
     )
+
+
+@pytest.mark.parametrize("word", ["ps", "asks", "grants"])
+def test_a_directory_of_runs_that_cannot_be_listed_is_told(home: Home, word: str) -> None:
+    (home.state / "run").mkdir(parents=True, exist_ok=True)
+    folder = Path(find_places(home.environ()).runtime)
+    for path in (home.state / "run", folder):
+        if path.is_dir():
+            path.rmdir()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.write_text("no directory")
+    shown = done(home, word)
+    assert shown.returncode == 2
+    assert "Traceback" not in shown.stderr
+    assert f"'{folder}' cannot be listed" in shown.stderr
+
+
+@pytest.mark.parametrize("words", [("log",), ("report",), ("why", "fs"), ("log", "--json")])
+def test_a_state_that_is_no_directory_is_told(home: Home, words: tuple[str, ...]) -> None:
+    state = Path(find_places(home.environ()).state)
+    state.parent.mkdir(parents=True, exist_ok=True)
+    if state.is_dir():
+        state.rmdir()
+    state.write_text("no directory")
+    shown = done(home, *words)
+    assert shown.returncode != 0
+    assert "Traceback" not in shown.stderr
+    assert str(state) in shown.stderr

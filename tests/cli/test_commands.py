@@ -128,6 +128,15 @@ def test_why_shows_the_last_denials_with_the_policy_line(home: Home) -> None:
     assert "write_file: {decision: allow" in said.stdout
 
 
+def test_why_says_what_would_allow_what_no_rule_names(home: Home) -> None:
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        client.open()
+        client.call("add", a=1, b=2)
+        client.close()
+    said = done(home, "why", "fs")
+    assert 'to allow it, add under tools.rules: "add": allow' in said.stdout
+
+
 def test_why_shows_no_line_of_a_policy_that_was_changed_since(home: Home) -> None:
     policy = home.policies / "fs.yaml"
     with started(home, "run", "fs", *command("echo.py")) as client:

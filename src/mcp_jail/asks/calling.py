@@ -31,6 +31,8 @@ def call(run: Run, op: str, **members: Any) -> dict[str, Any]:
         with connect(run.socket, timeout=PATIENCE) as connection:
             connection.sendall(request)
             reply = msgspec.json.decode(_line(connection), type=Reply)
+    except (FileNotFoundError, ConnectionRefusedError):
+        raise NotAnsweredError(f"the run of '{run.name}' has ended") from None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise NotAnsweredError(f"the run of '{run.name}' does not answer: {error}") from error
     if reply.error is not None:

@@ -22,6 +22,9 @@ EXAMPLE = """\
   mcp-jail allow
   mcp-jail allow K7Q2PD --for 15m"""
 
+# What is said to the question in place of a time.
+_DENY = "deny"
+
 # What may be typed at the question, and how long it lets the call pass.
 _CHOICES = {
     "y": "once",
@@ -32,6 +35,8 @@ _CHOICES = {
     "session": "session",
     "a": "always",
     "always": "always",
+    "d": _DENY,
+    "deny": _DENY,
 }
 
 
@@ -60,6 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
         if is_cut:
             bullet("not all of it is shown; --full shows the rest")
         lasts = _asked(arguments.lasts)
+        if lasts == _DENY:
+            send(run_, view, "deny", Lasts.ONCE.value)
+            bullet("denied once")
+            return ExitCode.NEGATIVE
         if not lasts:
             bullet("not answered; mcp-jail deny says no")
             return ExitCode.NEGATIVE
@@ -82,14 +91,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _asked(lasts: str | None) -> str:
-    """How long the call is allowed by what a person types, empty for not at all."""
+    """How long the call is allowed by what a person types, `_DENY`, or empty for no answer."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("allow asks a person, and this is no terminal", hint="add --yes")
     if lasts is None:
-        question = "Allow? [y]es once, [15]m, this [s]ession, [a]lways, [N]o: "
+        question = "Allow? [y]es once, [15]m, this [s]ession, [a]lways, [d]eny, [N]ot now: "
     else:
-        question = f"Allow {told(lasts)}? [y/N] "
+        question = f"Allow {told(lasts)}? [y]es, [d]eny, [N]ot now: "
     sys.stdout.write(question)
     sys.stdout.flush()
     said = _CHOICES.get(sys.stdin.readline().strip().lower(), "")
-    return said if lasts is None or not said else lasts
+    if lasts is None or said in {"", _DENY}:
+        return said
+    return lasts if said == Lasts.ONCE.value else ""

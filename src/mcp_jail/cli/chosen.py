@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from mcp_jail.errors import JailError, UsageError
 from mcp_jail.proxy.prepare import audit_path, judge
+from mcp_jail.store.files import names_in
 from mcp_jail.store.history import has_audit
 from mcp_jail.store.places import Places
 from mcp_jail.store.policies import find_policy, policy_names
@@ -59,10 +60,7 @@ def audits_of(places: Places, names: Sequence[str] = ()) -> list[Audit]:
     """
     if names:
         return [Audit(name, audit_of(places, name)) for name in dict.fromkeys(names)]
-    try:
-        files = os.listdir(places.state)
-    except FileNotFoundError:
-        files = []
+    files = names_in(places.state)
     found = {match[1] for match in map(_AUDIT.fullmatch, files) if match is not None}
     usual = {Audit(name, os.path.join(places.state, name + SUFFIX)) for name in found}
     moved = {Audit(name, audit_of(places, name)) for name in _moving(places)}

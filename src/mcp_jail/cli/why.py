@@ -22,6 +22,7 @@ from mcp_jail.cli.entry_lines import plain_text, time_text
 from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import bullet, heading
 from mcp_jail.core.audit import Kind, Record
+from mcp_jail.core.decide import to_allow
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Verdict
 from mcp_jail.core.replies import HELD_RULE, LOCK_RULE
@@ -104,6 +105,13 @@ def _for_people(record: Record, policy: str) -> None:
     if change := _change(record):
         bullet(change)
     bullet(f"by {plain_text(record.rule)}", note=_source(record, policy))
+    kind = record.rule.removesuffix(".default")
+    if kind != record.rule and kind in _KINDS and record.verdict == Verdict.DENY.value:
+        bullet(plain_text(to_allow(kind, record.name)))
+
+
+# The sections of a policy that name what may be called; what none of them names gets a default.
+_KINDS = frozenset({"tools", "resources", "prompts"})
 
 
 def _change(record: Record) -> str:

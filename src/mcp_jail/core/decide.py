@@ -119,8 +119,12 @@ def _by_name(kind: str, name: str, default: Verdict, rules: NameRules, book: Rul
 
 def _by_default(kind: str, name: str, default: Verdict, book: Rulebook) -> Decision:
     decision = plainly(default, (kind, "default"), book.places)
-    hint = f"no rule names it; to allow it, add under {kind}.rules: {yaml_key(name)}: allow"
-    return msgspec.structs.replace(decision, hint=hint)
+    return msgspec.structs.replace(decision, hint=to_allow(kind, name))
+
+
+def to_allow(kind: str, name: str) -> str:
+    """The line that would allow what no rule of this section names."""
+    return f"no rule names it; to allow it, add under {kind}.rules: {yaml_key(name)}: allow"
 
 
 def _undeclared(call: ToolCall, book: Rulebook) -> Decision | None:

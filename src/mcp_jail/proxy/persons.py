@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from mcp_jail.asks.lineage import Running, running_in, this_guard
@@ -22,6 +23,7 @@ from mcp_jail.core.events import (
 from mcp_jail.core.policy import Channel
 from mcp_jail.core.redact import Redactor
 from mcp_jail.core.session import Session
+from mcp_jail.errors import JailError
 from mcp_jail.proxy.control import Control
 from mcp_jail.proxy.locking import LockKeeping
 from mcp_jail.proxy.on_desktop import OnDesktop, has_desktop, shown_by
@@ -107,15 +109,18 @@ def watch(
     make_private_folder(places.runtime)
     here = this_guard()  # a client may take our run's file away, not what we know of it
 
-    def around() -> Running:
-        return running_in(places).besides(here)
+    def fault_in(look: Callable[[Running], str | None]) -> str | None:
+        try:
+            return look(running_in(places).besides(here))
+        except JailError as error:
+            return f"anybody while {error.message}"
 
     control = Control(
         places.socket(run),
         name,
         session.asks,
         status=_status(prepared, run, session, server),
-        fault_of=lambda peer: fault_of(peer, around()),
+        fault_of=lambda peer: fault_in(partial(fault_of, peer)),
         finds_secret=redactor.finds_in,
         clock=time.monotonic,
     )
@@ -127,7 +132,7 @@ def watch(
             shown_by(redactor.arguments),
             seconds=lambda: session.asks.remember,
             is_wanted=lambda: Channel.DESKTOP in session.policy.ask.channels,
-            fault_of=lambda pid: fault_of_service(pid, around()),
+            fault_of=lambda pid: fault_in(partial(fault_of_service, pid)),
         )
     policy = PolicyKeeping(prepared.judged, time.monotonic)
     return Watching(lock, policy, control, session.asks, desktop)

@@ -57,6 +57,16 @@ def refuse_shared_folder(path: str, *, owners: tuple[int, ...] = ()) -> None:
         folder = parent
 
 
+def names_in(folder: str) -> list[str]:
+    """The names in a directory of ours, none where there is no such; FileError if unreadable."""
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise unusable(folder, "cannot be listed", error) from None
+
+
 def read_private(path: str, *, limit: int = MAX_FILE_BYTES, only_root: bool = False) -> bytes:
     """The content of a file we trust; FileNotFoundError if there is none.
 

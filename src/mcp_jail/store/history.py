@@ -19,10 +19,8 @@ def files_of(path: str) -> list[str]:
     """The files one audit is spread over, oldest first; AuditError if there is none."""
     try:
         files = [*rotated(path), *([path] if os.path.lexists(path) else [])]
-    except FileNotFoundError:
-        files = []
-    except OSError as error:
-        raise unreadable(path, error) from None
+    except FileError as error:
+        raise AuditError(error.message, hint=error.hint) from None
     if not files:
         raise AuditError(f"there is no audit file '{path}'", hint="it is made by the first `run`")
     return files
@@ -61,8 +59,8 @@ def read_records(path: str) -> Iterator[Record]:
 
 
 def has_audit(path: str) -> bool:
-    """Whether anything was ever written to this audit."""
-    return os.path.lexists(path) or bool(os.path.isdir(os.path.dirname(path)) and rotated(path))
+    """Whether anything was ever written to this audit; FileError where that cannot be seen."""
+    return os.path.lexists(path) or bool(rotated(path))
 
 
 class Last(NamedTuple):

@@ -19,6 +19,7 @@ from mcp_jail.errors import AuditError
 from mcp_jail.store.files import (
     FileError,
     make_private_folder,
+    names_in,
     open_plain,
     refuse_shared_file,
 )
@@ -118,11 +119,11 @@ def anchor_of(descriptor: int, size: int, file: str = "") -> Anchor:
 
 
 def rotated(path: str) -> list[str]:
-    """The numbered files that were once this audit file, oldest first."""
+    """The numbered files that were once this audit file, oldest first; FileError."""
     folder, name = os.path.split(path)
     numbers = [
         int(each[len(name) + 1 :])
-        for each in os.listdir(folder or ".")
+        for each in names_in(folder or ".")
         if each.startswith(name + ".") and each[len(name) + 1 :].isdecimal()
     ]
     return [f"{path}.{number}" for number in sorted(numbers)]

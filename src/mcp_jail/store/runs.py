@@ -13,7 +13,13 @@ from contextlib import suppress
 import msgspec
 
 from mcp_jail.errors import JailError
-from mcp_jail.store.files import FileError, create_private, make_private_folder, read_private
+from mcp_jail.store.files import (
+    FileError,
+    create_private,
+    make_private_folder,
+    names_in,
+    read_private,
+)
 from mcp_jail.store.places import Places
 
 MAX_RUN_BYTES = 64 * 1024
@@ -111,12 +117,9 @@ def process_start(pid: int) -> int | None:
 
 
 def _all_in(folder: str) -> list[Run]:
-    """The records of a directory; a file that is none is left alone."""
-    try:
-        files = os.listdir(folder)
-    except OSError:
-        return []
-    found = (_read(folder, file[: -len(SUFFIX)]) for file in files if file.endswith(SUFFIX))
+    """The records of a directory, FileError; a file that is none is left alone."""
+    files = (file for file in names_in(folder) if file.endswith(SUFFIX))
+    found = (_read(folder, file[: -len(SUFFIX)]) for file in files)
     return [run for run in found if run is not None]
 
 

@@ -15,6 +15,7 @@ from mcp_jail.core.sha256 import sha256
 from mcp_jail.store.files import (
     FileError,
     make_private_folder,
+    names_in,
     read_private,
     replace_private,
 )
@@ -58,12 +59,8 @@ def trusted_content(places: Places, path: str) -> Trusted | None:
 
 def trusted_paths(places: Places) -> list[str]:
     """The files that were trusted once, whatever stands there now."""
-    try:
-        names = sorted(os.listdir(places.trust))
-    except FileNotFoundError:
-        return []
     found = []
-    for name in names:
+    for name in names_in(places.trust):
         try:
             content = read_private(os.path.join(places.trust, name))
             found.append(msgspec.json.decode(content, type=Trusted).path)
