@@ -41,5 +41,5 @@ def name_shown(name: str) -> str:
     return '"{}"'.format(told.replace("\n", "⟦U+000A⟧"))
 
 
-_ODD_BLANK: Final = re.compile("[^\\S\n\r ]|\u2800")
+_ODD_BLANK: Final = re.compile("[^\\S\n ]|\u2800")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@-]{1,64}")
