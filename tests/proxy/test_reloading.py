@@ -94,6 +94,16 @@ def test_a_file_that_is_gone_is_refused_and_taken_up_when_it_is_back(
     wait_until(lambda: not passes(client))
 
 
+def test_an_idle_run_takes_a_change_up_too_and_tells_what_it_refuses(home: Home) -> None:
+    with started(home, "run", "fs", *command("echo.py")) as client:
+        client.open()
+        replace(home, "name: fs\ntools: {default: alow}\n")
+        client.wait_for_stderr("the one before holds still")
+        replace(home, f"name: fs\n{POLICY.replace('allow', 'deny')}lock: {{first: trust}}\n")
+        client.wait_for_stderr("holds from now on")
+        assert client.read()["method"] == "notifications/tools/list_changed"
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_a_call_that_waits_for_a_person_goes_on_once_the_policy_allows_it(
     home: Home, era: str

@@ -185,3 +185,8 @@ class AskOver(msgspec.Struct, frozen=True):
 
 
 Effect = Record | ToServer | ToClient | Tell | AwaitReview | TrustFirst | AskPerson | AskOver
+
+
+def needs_record(effect: Effect) -> bool:
+    """Whether something may only be sent once it is written down."""
+    return isinstance(effect, ToServer) or (isinstance(effect, ToClient) and effect.is_question)

@@ -28,6 +28,7 @@ from mcp_jail.core.events import (
     ToClient,
     ToServer,
     TrustFirst,
+    needs_record,
 )
 from mcp_jail.core.session import Session
 from mcp_jail.core.wire import MESSAGE_LIMIT
@@ -54,6 +55,9 @@ FLUSH_SECONDS = 0.4
 # Seconds the entry of something already done may wait for the next write: a kill of ours in that
 # time loses it, never a call's.
 HELD_SECONDS = 0.02
+
+# Milliseconds after which a run that has nothing to do looks whether its policy was changed.
+IDLE_LOOK = 2_000
 
 # Steps of the ladder at which the server's input is still open.
 _WRITING = (Step.RUNNING, Step.CLOSING)
@@ -221,7 +225,7 @@ class Loop:
         entries = [effect.entry for effect in effects if isinstance(effect, Record)]
         is_call = any(entry.kind is Kind.CALL for entry in entries)
         if entries and is_call and not self._append(entries):
-            effects = [effect for effect in effects if not _needs_record(effect)]
+            effects = [effect for effect in effects if not needs_record(effect)]
             effects += self._session.handle(AuditFailed())
         for effect in effects:
             self._carry_out(effect)
@@ -295,7 +299,7 @@ class Loop:
         is_timed = self._flush_by or self._persons.is_waiting or self._session.due is not None
         if self._ladder.step is Step.RUNNING and not is_timed:
             # Without a look at the clock: what is due by then is seen at any wake-up before, too.
-            return None if self._write_by is None else int(HELD_SECONDS * 1000)
+            return IDLE_LOOK if self._write_by is None else int(HELD_SECONDS * 1000)
         now = self._clock()
         flush_by = None if self._explains() else self._flush_by
         times = [flush_by, self._write_by, self._session.due]
@@ -343,8 +347,3 @@ class Loop:
 
     def _is_clogged(self) -> bool:
         return self._to_server.is_full or self._to_client.pending > CLOGGED
-
-
-def _needs_record(effect: Effect) -> bool:
-    """Whether something may only be sent once it is written down."""
-    return isinstance(effect, ToServer) or (isinstance(effect, ToClient) and effect.is_question)
