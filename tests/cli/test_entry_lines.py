@@ -102,3 +102,25 @@ def test_a_time_beyond_any_calendar_is_told_all_the_same(time: int) -> None:
 
 def test_plain_text_spells_control_characters_out() -> None:
     assert plain_text("a\x1b\n\u202eé") == "a\\u{1b}\\u{a}\\u{202e}é"
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (Entry(kind=Kind.ASK, name="t", verdict="ask", id="TICK01"), "ask    t (TICK01)"),
+        (Entry(kind=Kind.ANSWER, name="t", verdict="deny", id="TICK01"), "answer deny t (TICK01)"),
+        (
+            Entry(kind=Kind.CALL, name="t", verdict="ask", detail={"ask": "TICK01"}),
+            "call   ask t (T",
+        ),
+    ],
+)
+def test_what_belongs_to_an_ask_shows_its_ticket(entry: Entry, words: str) -> None:
+    assert words in entry_line(record(entry), name="", width=None).plain
+
+
+def test_a_change_that_needs_a_restart_says_of_what_before_its_digest() -> None:
+    detail = {"sha256": "ab" * 32, "restart": ["network", "filesystem"]}
+    entry = Entry(kind=Kind.POLICY, name="fs", verdict="changed", detail=detail)
+    line = entry_line(record(entry), name="", width=80).plain
+    assert "policy changed fs once started anew: network, filesystem" in line

@@ -99,6 +99,7 @@ def test_an_idle_run_takes_a_change_up_too_and_tells_what_it_refuses(home: Home)
         client.open()
         replace(home, "name: fs\ntools: {default: alow}\n")
         client.wait_for_stderr("the one before holds still")
+        client.wait_for_stderr("fs.yaml:2:18)")
         replace(home, f"name: fs\n{POLICY.replace('allow', 'deny')}lock: {{first: trust}}\n")
         client.wait_for_stderr("holds from now on")
         assert client.read()["method"] == "notifications/tools/list_changed"

@@ -42,7 +42,7 @@ def entry_line(record: Record, *, name: str, width: int | None) -> Text:
         line.append(f" {plain_text(name)}", style="bold")
     line.append(f" {record.kind.value:<6}", style="bold" if record.kind is Kind.START else "")
     verdict = plain_text(record.verdict) or ("error" if record.is_error else "")
-    if verdict:
+    if verdict and verdict != record.kind.value:
         line.append(f" {verdict}", style=_VERDICT_STYLES.get(verdict, "red"))
     for part in _parts(record):
         line.append(f" {plain_text(part)}")
@@ -65,7 +65,10 @@ def plain_text(text: str) -> str:
 
 
 def _parts(record: Record) -> list[str]:
+    ticket = record.id if record.kind in {Kind.ASK, Kind.ANSWER} else record.detail.get("ask")
     parts = [record.name or record.method, record.reason]
+    if isinstance(ticket, str) and ticket:
+        parts.append(f"({ticket})")
     if record.kind is Kind.RESULT and record.size:
         parts.append(f"{record.size} bytes")
     if record.kind is Kind.LOCK:

@@ -52,7 +52,8 @@ class PolicyKeeping:
         try:
             return self._changed(self._read())
         except JailError as error:
-            return PolicyRefused(error.message)
+            place = f" ({error.where})" if error.where is not None else ""
+            return PolicyRefused(f"{error.message}{place}")
 
     def seconds_left(self, now: float) -> float:
         """When the file is to be looked at again."""
