@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from driver import ERAS, Client, Home, command, started, wait_until
-from mcp_jail.store.places import SYSTEM_POLICIES
-from persons import served
+from mcp_jail.store import runs
+from mcp_jail.store.places import SYSTEM_POLICIES, find_places
+from persons import served, ticket_of, waiting
 
 POLICY = "filesystem: {read_only: [~/projects]}\ntools: {default: allow}\n"
 
@@ -200,3 +201,16 @@ def test_a_policy_of_roots_that_is_gone_gives_no_way_to_the_users_own(home: Home
         roots.unlink(missing_ok=True)
         if is_new:
             folder.rmdir()
+
+
+def test_a_trusted_policy_is_not_shown_under_the_name_of_ones_own(home: Home) -> None:
+    cloned = home.projects / "jail.yaml"
+    cloned.write_text("name: fs\ntools: {default: ask}\nlock: {first: trust}\n")
+    assert trusts(home, cloned) == 0
+    with served(home, "--policy", str(cloned), *command("echo.py")) as client:
+        client.ask("tools/call", name="echo", arguments={"text": "x"})
+        ticket_of(home)
+        (ask,) = waiting(home)
+        assert ask["server"].startswith("fs-")
+        (run,) = runs.running(find_places(home.environ()))
+        assert run.name == ask["server"]

@@ -102,7 +102,7 @@ def main(arguments: list[str]) -> int:
     from mcp_jail.proxy.guard import guard
     from mcp_jail.proxy.stderr import ErrorStream
 
-    errors = ErrorStream(prepared.policy.name)
+    errors = ErrorStream(prepared.judged.state_name)
     for lint in prepared.lints:
         errors.tell(f"warning: {lint}")
     return guard(prepared, jail, gate, client=client, errors=errors)

@@ -43,9 +43,10 @@ class Catalogue:
     ) -> None:
         """Begin with nothing seen.
 
-        A `proposal` bounds what a first contact may be trusted with; `called` is how a command
-        names the policy.
+        `name` is this policy's and no other's, `called` is how a command names it. A `proposal`
+        bounds what a first contact may be trusted with.
         """
+        self.name = name
         self.called = called or name
         self._policy = policy
         self._lock = lock or Lock(name=name)

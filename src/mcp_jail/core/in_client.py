@@ -156,8 +156,9 @@ class InClient:
 
     def _form(self, ask: Ask) -> dict[str, Any]:
         policy = self._state.book.policy
+        server = self._state.catalogue.name
         message = (
-            f"mcp-jail ({self.phrase}): may {policy.name} run this, with exactly these arguments?\n"
+            f"mcp-jail ({self.phrase}): may {server} run this, with exactly these arguments?\n"
             f"tool: {name_shown(ask.name)}\narguments: {_shown(ask)}"
         )
         choices = [_ONCE, _WHILE, _NO]

@@ -151,7 +151,7 @@ def _register(prepared: Prepared, run: str) -> None:
         prepared.judged.on_disk,
         runs.this_run(
             run=run,
-            name=prepared.policy.name,
+            name=prepared.judged.state_name,
             started=_now_ms(),
             policy=prepared.judged.file.path,
             audit=prepared.audit,

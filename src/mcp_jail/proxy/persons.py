@@ -105,7 +105,7 @@ def watch(
     lock: LockKeeping,
 ) -> Watching:
     """What persons do while a server runs; its control socket listens from here on, JailError."""
-    places, name = prepared.judged.on_disk, prepared.policy.name
+    places, name = prepared.judged.on_disk, prepared.judged.state_name
     make_private_folder(places.runtime)
     here = this_guard()  # a client may take our run's file away, not what we know of it
 
@@ -145,7 +145,7 @@ def _status(
     policy = prepared.policy
     known = {
         "run": run,
-        "name": policy.name,
+        "name": prepared.judged.state_name,  # a policy from elsewhere may take any other
         "pid": os.getpid(),
         "since": time.time_ns() // 1_000_000,
         "sandbox": "bubblewrap",
