@@ -10,13 +10,14 @@ from __future__ import annotations
 import argparse
 import sys
 from importlib import import_module
+from textwrap import fill
 from typing import NoReturn
 
 from mcp_jail import __version__
 from mcp_jail.errors import ExitCode, UsageError
 
 COMMANDS = {
-    "run": "start a server in its jail; what a client starts instead of the server",
+    "run": "start a server in its jail; what a client starts in its place",
     "show": "what a server may touch and be told to do, and which wall holds it",
     "check": "what the policy says to one call; the very code that enforces",
     "why": "the last denials of a server, with the policy line that made them",
@@ -30,16 +31,19 @@ COMMANDS = {
     "diff": "what a server says now against what you approved, word by word",
     "approve": "let a client see what you have read",
     "install": "fetch the package of a policy, once, in a jail, and pin it",
-    "update": "a newer version of a pinned package, and what it changes, before it counts",
+    "update": "a newer version of a pinned package, and what it changes",
     "prune": "remove installed packages that no policy pins any more",
     "try": "look at an unknown server in the tightest jail, without a client",
     "wrap": "put mcp-jail before the servers of your clients",
     "unwrap": "take it out again, to the byte",
     "trust": "let a policy file outside your own directory be used, as it is now",
     "schema": "the JSON Schema of the policy file, for editors",
-    "doctor": "whether this machine can build jails and clients are wrapped; how to mend it",
+    "doctor": "whether jails can be built and clients are wrapped, and the cures",
     "demo": "watch a hostile server without a jail and in one",
 }
+
+# Columns of a help: what the narrowest terminals have.
+WIDTH = 79
 
 USAGE = "usage: mcp-jail COMMAND [ARGUMENTS]"
 
@@ -59,7 +63,7 @@ def main(arguments: list[str]) -> int:
     parser = _Parser(
         usage=getattr(module, "USAGE", None),
         prog=f"mcp-jail {name}",
-        description=(module.__doc__ or "").partition("\n\n")[2] or COMMANDS[name],
+        description=_folded((module.__doc__ or "").partition("\n\n")[2] or COMMANDS[name]),
         epilog=f"Example:\n{module.EXAMPLE}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -84,6 +88,16 @@ def overview() -> str:
     lines += [f"  {name:<8} {text}" for name, text in COMMANDS.items()]
     lines += ["", "`mcp-jail COMMAND --help` says more, with an example."]
     return "\n".join(lines) + "\n"
+
+
+def _folded(text: str) -> str:
+    """Paragraphs folded for any terminal; what is laid out (indented, a list) is left as it is."""
+    paragraphs = [each.strip("\n") for each in text.split("\n\n")]
+    return "\n\n".join(each if _is_laid_out(each) else fill(each, WIDTH) for each in paragraphs)
+
+
+def _is_laid_out(paragraph: str) -> bool:
+    return any(line[:1] in {" ", "-", "*"} for line in paragraph.splitlines())
 
 
 def _cut(words: list[str]) -> tuple[list[str], tuple[str, ...]]:

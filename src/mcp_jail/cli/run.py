@@ -23,15 +23,16 @@ HELP = """\
 usage: mcp-jail run NAME [-- COMMAND...]
        mcp-jail run --policy FILE [-- COMMAND...]
 
-Start an MCP server in a jail and speak MCP on stdin and stdout, as the server would.
+Start an MCP server in a jail and speak MCP on stdin and stdout, as the server
+would.
 
   NAME           the policy ~/.config/mcp-jail/policies/NAME.yaml
   --policy FILE  a policy file elsewhere; `mcp-jail trust FILE` first
   COMMAND...     the server; may be left out when the policy names it
 
-Exit codes: 0 the client closed, 1 the server ended, 2 usage or policy, 3 another server than the
-policy names, 4 the jail cannot be built, 5 the audit cannot be written, 6 the
-package is not installed, or not as it was installed.
+Exit codes: 0 the client closed, 1 the server ended, 2 usage or policy, 3
+another server than the policy names, 4 the jail cannot be built, 5 the audit
+cannot be written, 6 the package is not installed, or not as it was installed.
 
 Example, as an entry of a client's configuration:
   "command": "mcp-jail",
