@@ -212,3 +212,10 @@ def test_one_audit_that_cannot_be_read_hides_no_entry_of_the_others(
     shown = capsys.readouterr()
     assert "good" in shown.out
     assert "bad.jsonl" in shown.err
+
+
+@pytest.mark.parametrize("other", ["--verify", "--json"])
+def test_an_anchor_to_keep_goes_with_no_other_form(other: str, state: Path) -> None:
+    write(state, "files", run_lines("one", 1))
+    with pytest.raises(UsageError, match="it goes with no other form"):
+        run("files", "--anchor", other)

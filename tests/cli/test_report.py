@@ -282,3 +282,13 @@ def test_a_part_of_an_audit_that_cannot_be_read_hides_no_other_part(
     (server,) = json.loads(shown.out)["servers"]
     assert server["entries"] > 0
     assert "files.jsonl.1" in shown.err
+
+
+def test_a_table_for_a_spreadsheet_tells_beside_it_what_it_has_no_room_for(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(state, "files", [*run_lines("one", 1), b"half a li\n"])
+    assert run("--since", "all", "--csv") == 0
+    shown = capsys.readouterr()
+    assert "files: 1 line is no entry" in shown.err
+    assert "no entry" not in shown.out

@@ -748,3 +748,27 @@ def test_a_call_made_again_right_after_a_no_asks_nobody(era: str) -> None:
     play.handle(Tick(asks_module.NO_SECONDS))
     play.calls("t", "later", arguments=PATH)
     assert len(play.asks) == 3
+
+
+@both_eras
+def test_a_no_for_the_session_stands_as_long_as_that(era: str) -> None:
+    play = asking(era)
+    play.calls("t", "one", arguments=PATH)
+    says_no(play, lasts=Lasts.SESSION)
+    play.handle(Tick(10_000.0))
+    play.calls("t", "two", arguments=PATH)
+    assert play.text == "denied by the user: do not call it again"
+    assert len(play.asks) == 1
+
+
+@both_eras
+def test_a_no_that_nobody_waited_for_is_kept_for_who_comes_again(era: str) -> None:
+    play = asking(era)
+    play.calls("t", "one", arguments=PATH)
+    play.handle(Tick(51.0))
+    says_no(play)
+    play.handle(Tick(500.0))
+    play.calls("t", "two", arguments=PATH)
+    assert play.text == "denied by the user: do not call it again"
+    play.calls("t", "three", arguments=PATH)
+    assert len(play.asks) == 2

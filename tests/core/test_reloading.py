@@ -156,3 +156,13 @@ def test_a_tool_that_is_not_approved_any_more_is_refused_though_the_policy_allow
     change(play, tools={"default": "allow"}, lock=REVIEW)
     assert play.over == [("TICK01", "allow")]
     assert "not in the approved catalogue" in play.text
+
+
+def test_a_question_in_the_client_is_taken_back_once_the_policy_has_decided() -> None:
+    play = Play(tools={"default": "ask"}, client="claude-code", phrase="ABCD-EFGH")
+    play.calls("t")
+    asked = play.client_got[-1]
+    assert asked["method"] == "elicitation/create"
+    change(play, tools={"default": "deny"})
+    cancelled = [each for each in play.client_got if each.get("method", "").endswith("/cancelled")]
+    assert [each["params"]["requestId"] for each in cancelled] == [asked["id"]]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chains import run_lines
-from mcp_jail.core.audit import MAX_LINE_BYTES, Anchor, Kind
+from mcp_jail.core.audit import MAX_LINE_BYTES, Anchor, Kind, read_record
 from mcp_jail.core.verify import RunState
 from mcp_jail.errors import AuditError, ExitCode
 from mcp_jail.store.history import (
@@ -16,6 +16,8 @@ from mcp_jail.store.history import (
     current_anchor,
     files_of,
     last_entries,
+    lines_of,
+    open_all,
     read_lines,
     read_records,
     verify_file,
@@ -116,3 +118,17 @@ def test_a_line_nested_beyond_reading_is_no_entry(path: Path) -> None:
     last = last_entries(str(path), 100)
     assert (len(last.records), last.skipped, last.troubles) == (3, 1, [])
     assert verify_file(str(path)).breaks[0].message == "this line is not an entry"
+
+
+def test_a_file_that_gets_its_number_meanwhile_is_read_once(path: Path) -> None:
+    path.write_bytes(b"".join(run_lines("old", 2)))
+    before = os.stat(path).st_ino
+    files, troubles = open_all(str(path))
+    path.rename(f"{path}.1")
+    path.write_bytes(b"".join(run_lines("new", 2)))
+    runs = [read_record(line).run for file in files for line in lines_of(file)]
+    assert (runs, troubles) == (["old"] * 4, [])
+    files, _ = open_all(str(path))
+    assert [os.fstat(file.descriptor).st_ino == before for file in files] == [True, False]
+    runs = [read_record(line).run for file in files for line in lines_of(file)]
+    assert runs == ["old"] * 4 + ["new"] * 4

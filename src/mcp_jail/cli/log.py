@@ -68,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     audits = audits_of(places, _names(arguments))
     if arguments.against is not None and not (arguments.verify and arguments.name):
         raise UsageError("--against needs --verify and a NAME")
+    if arguments.anchor and (arguments.verify or arguments.json):
+        raise UsageError("--anchor prints a line to keep; it goes with no other form")
     if arguments.anchor:
         return _print_anchors(audits)
     if arguments.verify:

@@ -16,11 +16,11 @@ from typing import Final
 
 from mcp_jail.cli.chosen import audits_of
 from mcp_jail.cli.entries import tell_unreadable
-from mcp_jail.cli.report_page import print_page
+from mcp_jail.cli.report_page import print_page, tell_odd
 from mcp_jail.cli.report_rows import Counted, as_csv, as_json
 from mcp_jail.core.totals import Counter
 from mcp_jail.errors import AuditError, UsageError
-from mcp_jail.store.history import files_of, has_audit, read_lines
+from mcp_jail.store.history import has_audit, lines_of, open_all
 from mcp_jail.store.places import Places, find_places
 from mcp_jail.store.policies import find_policy
 
@@ -51,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(as_json(counted, since, now))
     elif arguments.csv:
         sys.stdout.write(as_csv(counted))
+        tell_odd(counted)
     else:
         print_page(counted, since, now)
     return tell_unreadable(failed)
@@ -74,14 +75,13 @@ def _counted(
 
 def _count(counter: Counter, path: str) -> list[AuditError]:
     """Count all of an audit that can be read; why the rest cannot."""
-    failed = []
     try:
-        files = files_of(path)
+        files, failed = open_all(path)
     except AuditError as error:
         return [error]
     for file in files:
         try:
-            for line in read_lines(file):
+            for line in lines_of(file):
                 counter.line(line)
         except AuditError as error:
             failed.append(error)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from rich.table import Table
 from rich.text import Text
 
-from mcp_jail.cli.entry_lines import time_text
+from mcp_jail.cli.entry_lines import plain_text, time_text
 from mcp_jail.cli.inert_text import named
 from mcp_jail.cli.out import bullet, console, counted, folded, heading
 from mcp_jail.cli.report_rows import Counted
@@ -120,6 +121,13 @@ def _answers(channel: str, row: Answers) -> str:
     told = [f"{_number(number)} {what} {by}" for number, what in numbers if number]
     refused = f"{_number(row.refused)} {by} refused, as they came from nobody who may answer"
     return ", ".join([*told, *([refused] if row.refused else [])])
+
+
+def tell_odd(servers: Sequence[Counted]) -> None:
+    """Say on the error stream what is odd, where a table for a program has no room for it."""
+    for name, totals in servers:
+        for line in _oddities(totals):
+            sys.stderr.write(f"mcp-jail: warning: {plain_text(name)}: {line}\n")
 
 
 def _print_odd(servers: Sequence[Counted]) -> None:

@@ -26,9 +26,45 @@ def files_of(path: str) -> list[str]:
     return files
 
 
+class Opened(NamedTuple):
+    """An audit file that is held open; its lines are read to its end of now, and then it is not."""
+
+    path: str
+    descriptor: int
+
+
+def open_all(path: str) -> tuple[list[Opened], list[AuditError]]:
+    """All files of an audit, oldest first, and why others cannot be read.
+
+    All at once: one that gets its number meanwhile is neither missed nor met twice.
+    """
+    opened: dict[tuple[int, int], Opened] = {}
+    refused: dict[str, AuditError] = {}
+    names: list[str] = []
+    while names != (names := files_of(path)):
+        for name in names:
+            try:
+                descriptor = open_audit(name)
+            except AuditError as error:
+                refused[name] = error
+                continue
+            status = os.fstat(descriptor)
+            key = status.st_dev, status.st_ino
+            if key in opened:
+                os.close(descriptor)
+            else:
+                opened[key] = Opened(name, descriptor)
+    return list(opened.values()), list(refused.values())
+
+
 def read_lines(path: str) -> Iterator[bytes]:
     """The lines of a file without their newlines; one beyond any entry's size comes cut."""
-    descriptor = open_audit(path)
+    yield from lines_of(Opened(path, open_audit(path)))
+
+
+def lines_of(file: Opened) -> Iterator[bytes]:
+    """The same of a file that is open already."""
+    path, descriptor = file
     try:
         rest = b""
         skipping = False  # inside a line too long to be an entry, whose first part was given
