@@ -400,6 +400,7 @@ def test_two_questions_of_one_result_are_asked_at_once_and_allowed_one_after_the
     play.calls("t", "one")
     play.answers(asked)
     assert [ask.ticket for ask in play.asks] == ["TICK01", "TICK02"]
+    assert play.text.startswith("waiting for the user (TICK01)")
     says_yes(play, "TICK01" if is_first else "TICK02")
     play.calls("t", "two")
     play.answers(asked)
@@ -422,6 +423,22 @@ def test_nobody_is_asked_about_a_question_beside_one_that_is_refused_anyway() ->
     play.answers(asked)
     assert play.asks == []
     assert "denied" in play.text
+
+
+def test_roots_beside_a_question_are_given_once_it_is_allowed() -> None:
+    play = Play("modern", elicitation="ask")
+    questions = {
+        "r": {"method": "roots/list"},
+        "a": {"method": "elicitation/create", "params": FORM},
+    }
+    asked = {"resultType": "input_required", "inputRequests": questions, "requestState": "s"}
+    play.calls("t", "one")
+    play.answers(asked)
+    assert play.text.startswith("waiting for the user (TICK01)")
+    says_yes(play)
+    play.calls("t", "two")
+    play.answers(asked)
+    assert play.reply["result"]["inputRequests"].keys() == {"a"}
 
 
 def test_two_pages_of_one_error_are_asked_about_at_once() -> None:

@@ -166,3 +166,15 @@ def test_a_question_in_the_client_is_taken_back_once_the_policy_has_decided() ->
     change(play, tools={"default": "deny"})
     cancelled = [each for each in play.client_got if each.get("method", "").endswith("/cancelled")]
     assert [each["params"]["requestId"] for each in cancelled] == [asked["id"]]
+
+
+def test_what_of_the_policy_does_not_hold_is_known_until_it_does() -> None:
+    play = Play()
+    assert play.talk.unlike_policy == {"restart": [], "policy_refused": ""}
+    play.handle(PolicyRefused("no such key"))
+    assert play.talk.unlike_policy == {"restart": [], "policy_refused": "no such key"}
+    book = compile_rules(policy(), {}, home="/home/me", cwd=None)
+    play.handle(PolicyChanged(book, ("network",), "digest"))
+    assert play.talk.unlike_policy == {"restart": ["network"], "policy_refused": ""}
+    play.handle(PolicyChanged(book, (), "digest"))
+    assert play.talk.unlike_policy == {"restart": [], "policy_refused": ""}
