@@ -43,4 +43,5 @@ def test_what_is_missing_is_said_with_the_way_to_get_it() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (UNAVAILABLE, b"")
-    assert done.stderr == (b"mcp-jail: jeepney is not installed: pip install 'mcp-jail[desktop]'\n")
+    cure = f"{sys.executable} -m pip install jeepney"
+    assert done.stderr.decode() == f"mcp-jail: jeepney is not installed beside mcp-jail: {cure}\n"
