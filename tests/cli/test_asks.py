@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from driver import MCP_JAIL, Home, command
+from mcp_jail.asks.desktop_look import Looked, Way, look_at_desktop
+from mcp_jail.cli.ask_rows import desktop_words
 from persons import at_terminal, served, ticket_of
 
 POLICY = """\
@@ -159,3 +161,24 @@ def test_show_says_how_asks_come_and_what_marks_ours(home: Home) -> None:
     assert re.search(
         r"ours say [A-Z2-7]{4}-[A-Z2-7]{4} in a client", done(home, "show", "fs").stdout
     )
+
+
+@pytest.mark.parametrize("way", Way)
+def test_of_a_desktop_is_said_what_it_can_do_and_what_not(way: Way) -> None:
+    words = desktop_words(Looked(way, "dunst 1.9.0"))
+    says = {
+        Way.NO_BUS: "your session has no bus",
+        Way.NO_PACKAGE: "jeepney, which mcp-jail needs for it, is not installed",
+        Way.NO_SERVICE: "once a notification service runs",
+        Way.NO_BUTTONS: "dunst 1.9.0 shows none",
+        Way.DENY: "Deny only, as other programs may press the buttons of dunst 1.9.0",
+        Way.ANSWER: "asks are shown as notifications",
+    }
+    assert says[way] in words
+    assert ("(" in words) is (way not in {Way.NO_BUS, Way.ANSWER})
+
+
+def test_doctor_says_what_this_desktop_can_do(home: Home) -> None:
+    here = look_at_desktop()
+    assert desktop_words(here) in " ".join(done(home, "doctor").stdout.split())
+    assert json.loads(done(home, "doctor", "--json").stdout)["desktop"]["way"] == here.way.value

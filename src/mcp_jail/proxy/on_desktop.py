@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
@@ -201,13 +200,3 @@ def shown_by(
         return text, msgspec.json.decode(text) == arguments
 
     return shown
-
-
-def has_desktop() -> bool:
-    """Whether the user has a bus of their own, where their desktop's services are."""
-    path = f"/run/user/{os.geteuid()}/bus"
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return False
-    return stat.S_ISSOCK(status.st_mode) and status.st_uid == os.geteuid()
