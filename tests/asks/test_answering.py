@@ -287,11 +287,12 @@ def terminal_of(program: Path, home: Home, out: Path) -> Iterator[IO[bytes]]:
     words = ["setsid", "--fork", str(program), "-qfc", "bash --norc --noprofile -i", str(out)]
     environ = home.environ(TERM="dumb", PS1="ready> ")
     with subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environ
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
     ) as starter:
         assert starter.stdin is not None
         wait_until(lambda: out.exists() and b"ready> " in out.read_bytes())
         yield starter.stdin
+        starter.communicate(b"exit\n", timeout=30)  # all of it has ended when its output has
 
 
 @pytest.mark.parametrize("name", ["a-terminal", "foot"])
