@@ -31,6 +31,11 @@ REDIS_CLIENT, PSQL, BROWSER = (
 DBUS_DAEMON, DUNST = (
     Path(shutil.which(name) or f"/usr/bin/{name}") for name in ("dbus-daemon", "dunst")
 )
+# Where Debian has it, and where others do.
+_DAEMONS = [
+    Path(f"/usr/{each}/notification-daemon") for each in ("lib/notification-daemon", "libexec")
+]
+NOTIFICATION_DAEMON: Final = next((each for each in _DAEMONS if each.is_file()), _DAEMONS[0])
 PYTHON_SERVERS: Final = ROOT / ".servers"
 REQUIRED: Final = os.environ.get("MCP_JAIL_REQUIRE") == "1"
 
@@ -49,6 +54,10 @@ TREES: Final = {
     "browser": (BROWSER, "run a browser (package chromium-headless-shell)"),
     "dbus_daemon": (DBUS_DAEMON, "run a bus of their own (package dbus-daemon)"),
     "dunst_program": (DUNST, "run a notification daemon (packages dunst and xvfb)"),
+    "notification_daemon": (
+        NOTIFICATION_DAEMON,
+        "click on a notification (packages notification-daemon, xdotool and xvfb)",
+    ),
 }
 LEFT_OUT: Final = {
     fixture: what for fixture, (tree, what) in TREES.items() if not REQUIRED and not tree.exists()
@@ -145,6 +154,17 @@ def dunst_program() -> Path:
     assert DUNST.exists(), "not installed: scripts/install-package dunst"
     assert shutil.which("Xvfb"), "not installed: scripts/install-package xvfb"
     return DUNST
+
+
+@pytest.fixture
+def notification_daemon() -> Path:
+    """A notification daemon that takes no orders; it needs a screen, and a test a mouse."""
+    for program, package in (("Xvfb", "xvfb"), ("xdotool", "xdotool")):
+        assert shutil.which(program), f"not installed: scripts/install-package {package}"
+    assert NOTIFICATION_DAEMON.exists(), (
+        "not installed: scripts/install-package notification-daemon"
+    )
+    return NOTIFICATION_DAEMON
 
 
 @pytest.fixture

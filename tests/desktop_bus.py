@@ -103,6 +103,7 @@ class Service:
         # What happens, with the caller's name, just before these are answered.
         self.before: dict[str, Callable[[str], None]] = {}
         self.form: tuple[str, tuple[Any, ...]] = ("as", (list(capabilities),))  # of capabilities
+        self.named: tuple[str, ...] = ("gnome-shell", "GNOME", "46.1", "1.2")
         self.connection = joined(bus)
         Proxy(message_bus, self.connection).RequestName(NAME, 1)
         self._thread = threading.Thread(target=self._serve)
@@ -163,6 +164,8 @@ class Service:
         match fields[HeaderFields.member]:
             case "GetCapabilities":
                 self.send(new_method_return(call, *self.form))
+            case "GetServerInformation":
+                self.send(new_method_return(call, "ssss", self.named))
             case "Notify":
                 self.send(new_method_return(call, "u", (len(self.shown) + 1,)))
                 self.shown.append((fields[HeaderFields.sender], call.body))

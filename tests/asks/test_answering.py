@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import msgspec
 import pytest
@@ -251,6 +254,9 @@ sys.exit(guard.wait())
 BELOW = "a process that an MCP client started"
 LEFT = "a process that whoever started it has left alone"
 
+# A copy of what runs a program in a terminal of its own, by the name of a terminal.
+FOOT = "cp /usr/bin/script $GO.d/foot; setsid --fork $GO.d/foot"
+
 # A program that starts itself again so many times, and then another.
 NEST = """
 import subprocess, sys
@@ -272,6 +278,8 @@ sys.exit(subprocess.call([*again, str(int(depth) - 1), *words] if int(depth) els
         ("setsid --fork script -qec {interactive} /dev/null < /dev/null", LEFT),
         ("(setsid bash -c {quoted} < /dev/null &)", LEFT),
         ("(setsid script -qec {quoted} /dev/null < /dev/null &)", LEFT),
+        ("setsid --fork --ctty bash --norc -ic {quoted} < $TERMINAL > $TERMINAL 2>&1", LEFT),
+        (f"{FOOT} -qec {{interactive}} /dev/null < /dev/null", LEFT),
     ],
 )
 @pytest.mark.parametrize("agent", ["CLAUDECODE", "NOTHING"])
@@ -288,6 +296,7 @@ def test_an_agents_shell_does_not_answer_for_itself(
             f"{shlex.join([sys.executable, '-I', '-c', NEST])} 70 {MCP_JAIL} allow --yes"
         ),
     )
+    Path(f"{go}.d").mkdir()
     ours, theirs = os.openpty()
     environ = home.environ(GO=str(go), TERMINAL=os.ttyname(theirs), **{agent: "1"})
     words = [sys.executable, "-I", "-c", AGENT, script, str(MCP_JAIL), "run", "fs"]
@@ -303,12 +312,55 @@ def test_an_agents_shell_does_not_answer_for_itself(
     assert not [each for each in home.audit() if each["kind"] == "result"]
 
 
+@contextmanager
+def terminal_of(program: Path, home: Home, out: Path) -> Iterator[IO[bytes]]:
+    """A terminal as a window manager starts one, by a program of any name: what is typed into it.
+
+    `script` holds a terminal for what it runs, and passes on what it reads.
+    """
+    shutil.copy("/usr/bin/script", program)
+    words = ["setsid", "--fork", str(program), "-qfc", "bash --norc --noprofile -i", str(out)]
+    environ = home.environ(TERM="dumb", PS1="ready> ")
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
+    ) as starter:
+        assert starter.stdin is not None
+        wait_until(lambda: out.exists() and b"ready> " in out.read_bytes())
+        yield starter.stdin
+        starter.communicate(b"exit\n", timeout=30)  # all of it has ended when its output has
+
+
+@pytest.mark.parametrize("name", ["a-terminal", "foot"])
+def test_a_persons_terminal_of_any_name_answers_that_ran_before_the_client(
+    home: Home, tmp_path: Path, name: str
+) -> None:
+    """And not one that began after it, as a client could have left it alone."""
+    program, out = tmp_path / name, tmp_path / "out"
+    with (
+        terminal_of(program, home, out) as before,
+        served(home, "fs", *command("echo.py")) as client,
+    ):
+        number, ticket = held(client, home)
+        line = f"{MCP_JAIL} allow {ticket} --yes\n".encode()
+        program.unlink()
+        with terminal_of(program, home, tmp_path / "later") as after:
+            after.write(line)
+            after.flush()
+            says_audit(home, "refused")
+        before.write(line)
+        before.flush()
+        assert text_of(client.answer(number)) == "hello"
+        says_audit(home, "refused", "allow")
+    (refusal, _) = [each for each in home.audit() if each["kind"] == "answer"]
+    assert refusal["reason"] == LEFT
+
+
 def test_a_chain_that_is_too_long_to_be_seen_whole_does_not_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(processes, "DEPTH_LIMIT", 1)
     chain = [process(os.getpid()), *ancestors(os.getpid())]
-    fault = fault_of_lineage([each for each in chain if each], Running((), frozenset()))
+    fault = fault_of_lineage([each for each in chain if each], Running())
     assert fault == "a process whose ancestors are not all to be seen"
 
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desktop_bus import notice
-from mcp_jail.asks.card import ARGUMENTS_SHOWN, Card, card, inert
+from mcp_jail.asks.card import ARGUMENTS_SHOWN, Card, Screen, card, inert
 from mcp_jail.core.hidden import has_hidden
 
 
-def shown(*, has_actions: bool = True, has_markup: bool = True, **more: Any) -> Card:
-    return card(notice("", **more), has_actions=has_actions, has_markup=has_markup)
+def shown(*, has_markup: bool = True, is_pressed_by_persons: bool = True, **more: Any) -> Card:
+    return card(notice("", **more), Screen(True, has_markup, is_pressed_by_persons))
 
 
 @given(st.text(), st.text(), st.text(), st.booleans())
@@ -67,6 +67,21 @@ def test_what_can_be_shown_whole_can_be_allowed_or_denied() -> None:
     assert made.actions == ("allow", "Allow", "deny", "Deny")
     assert made.body.startswith("Answer here, or in a terminal: ")
     assert "x" * ARGUMENTS_SHOWN in made.body
+
+
+def test_where_programs_can_press_a_button_there_is_none_that_allows() -> None:
+    made = shown(is_pressed_by_persons=False)
+    assert made.actions == ("deny", "Deny")
+    assert "Deny here, or answer in a terminal: mcp-jail allow ABC234" in made.body
+
+
+def test_an_answer_that_was_not_taken_is_told_and_not_asked_for_again() -> None:
+    made = shown(refused="a process that\nan MCP client started")
+    assert made.actions == ()
+    assert made.body.split("\n")[0] == (
+        "Not taken, as it came from a process that⟦U+000A⟧an MCP client started. "
+        "Answer in a terminal: mcp-jail allow ABC234, or mcp-jail deny ABC234"
+    )
 
 
 def test_a_long_text_is_cut_and_says_by_how_much() -> None:

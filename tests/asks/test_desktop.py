@@ -111,6 +111,36 @@ def test_a_click_on_another_card_or_another_place_is_no_answer(bus: str) -> None
     assert said.answer == "deny"
 
 
+@pytest.mark.parametrize(
+    "named", [("dunst", "knopwob", "1.9.0"), ("Plasma", "KDE", "6.4.0"), ("gnome-shell", "x", "9")]
+)
+def test_a_service_that_takes_orders_is_offered_no_button_that_allows(
+    bus: str, named: tuple[str, str, str]
+) -> None:
+    """And what it says of one that it was not offered is no answer."""
+    with service(bus) as desktop:
+        desktop.named = (*named, "1.2")
+        with asking(notice(bus)) as program:
+            _, card = desktop.wait_for_card()
+            assert card[5] == ["deny", "Deny"]
+            assert "mcp-jail allow ABC234" in card[4]
+            desktop.invoke("allow")
+            desktop.invoke("deny")
+            said, _, _ = done(program)
+    assert said is not None
+    assert said.answer == "deny"
+
+
+def test_a_yes_to_what_could_not_be_shown_whole_is_no_answer(bus: str) -> None:
+    with service(bus) as desktop, asking(notice(bus, whole=False)) as program:
+        desktop.wait_for_card()
+        desktop.invoke("allow")
+        desktop.invoke("deny")
+        said, _, _ = done(program)
+    assert said is not None
+    assert said.answer == "deny"
+
+
 def test_a_click_that_is_told_before_the_card_has_its_number_counts(bus: str) -> None:
     with service(bus) as desktop:
         desktop.before = {"Notify": lambda _: desktop.invoke("allow")}

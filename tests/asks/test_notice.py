@@ -19,6 +19,7 @@ from mcp_jail.asks.notice import (
     read_said,
     said_line,
 )
+from mcp_jail.config.checks import REMEMBER_LEAST, REMEMBER_MOST
 
 
 @given(st.text(), st.text())
@@ -53,6 +54,11 @@ def test_an_ask_of_another_shape_is_refused(change: dict[str, Any]) -> None:
     line = msgspec.json.encode(msgspec.to_builtins(notice("")) | change)
     with pytest.raises(ValueError, match=r"Expected|Object"):
         read_notice(line)
+
+
+@pytest.mark.parametrize("seconds", [REMEMBER_LEAST, REMEMBER_MOST])
+def test_an_ask_may_stand_as_long_as_a_policy_says(seconds: float) -> None:
+    assert read_notice(notice_line(notice("", seconds=seconds))).seconds == seconds
 
 
 def test_an_answer_comes_as_it_was_given() -> None:

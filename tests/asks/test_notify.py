@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from desktop_bus import asking, notice
 from mcp_jail.asks.notice import BROKEN, LINE_LIMIT, PROGRAM, UNAVAILABLE, notice_line
+
+ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -31,6 +37,14 @@ def test_nothing_at_all_is_no_ask() -> None:
     assert (done.returncode, done.stdout) == (BROKEN, b"")
 
 
+def test_what_people_are_told_to_install_brings_all_it_needs() -> None:
+    packages = (ROOT / "requirements" / "run.txt").read_text()
+    assert re.search(r"^jeepney==", packages, re.MULTILINE)
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        needs = tomllib.load(file)["project"]["dependencies"]
+    assert any(each.startswith("jeepney") for each in needs)
+
+
 def test_what_is_missing_is_said_with_the_way_to_get_it() -> None:
     code = (
         "import runpy, sys; sys.modules['jeepney'] = None; "
@@ -43,4 +57,5 @@ def test_what_is_missing_is_said_with_the_way_to_get_it() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (UNAVAILABLE, b"")
-    assert done.stderr == (b"mcp-jail: jeepney is not installed: pip install 'mcp-jail[desktop]'\n")
+    cure = f"{sys.executable} -m pip install jeepney"
+    assert done.stderr.decode() == f"mcp-jail: jeepney is not installed beside mcp-jail: {cure}\n"

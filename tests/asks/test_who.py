@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from mcp_jail.asks.lineage import Running, clients_of
-from mcp_jail.asks.processes import process
-from mcp_jail.asks.who import Peer, fault_of, peer_of
+from driver import wait_until
+from mcp_jail.asks.lineage import Guard, Running, clients_of
+from mcp_jail.asks.processes import Mark, process
+from mcp_jail.asks.who import Peer, fault_of, fault_of_service, peer_of
 
 PRINTS_ITS_CHILD = """
 import subprocess, sys
@@ -60,19 +63,68 @@ def test_a_shell_that_leads_a_session_is_a_persons() -> None:
         shell.communicate()
 
 
+def clients_are(*clients: Mark) -> Running:
+    """What runs where these have started a guard, which is this process."""
+    since = min(each.started for each in clients)
+    return Running((Guard(os.getpid(), frozenset(clients), since),))
+
+
+def mark_of(pid: int) -> Mark:
+    found = process(pid)
+    assert found is not None
+    return found.mark
+
+
+@contextmanager
+def left_alone(*words: str) -> Iterator[int]:
+    """A process that a window manager has started, or a client: its parent is gone."""
+    words = ("setsid", "--fork", "sh", "-c", 'echo $$; exec "$@"', "sh", *words)
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        starter.wait()
+        yield pid
+        starter.communicate()
+
+
+def test_a_service_that_ran_before_every_client_was_left_alone_by_none_of_them() -> None:
+    with left_alone("cat") as service:
+        wait_for_the_next_tick(service)
+        with child_of() as (client, _):
+            assert fault_of_service(service, clients_are(mark_of(client))) is None
+
+
+def test_one_that_began_later_may_have_been_whatever_it_calls_itself(tmp_path: Path) -> None:
+    named = tmp_path / "foot"
+    shutil.copy("/bin/cat", named)
+    with child_of() as (client, _), left_alone(str(named)) as service:
+        fault = fault_of_service(service, clients_are(mark_of(client)))
+    assert fault == "a process that whoever started it has left alone"
+
+
+def wait_for_the_next_tick(pid: int) -> None:
+    """Wait until what begins now began later than a process, as the kernel counts."""
+
+    def is_over() -> bool:
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
+            later = mark_of(child.pid).started
+            child.communicate()
+        return later > mark_of(pid).started
+
+    wait_until(is_over)
+
+
 def test_a_process_below_a_client_and_the_client_itself_may_not_answer() -> None:
     me = process(os.getpid())
     assert me is not None
     with child_of() as (_, below):
-        fault = fault_of(
-            Peer(below, os.geteuid(), os.pidfd_open(below)), Running((), frozenset({me.mark}))
-        )
+        fault = fault_of(Peer(below, os.geteuid(), os.pidfd_open(below)), clients_are(me.mark))
         assert fault == "a process that an MCP client started"
 
 
 def test_another_user_may_not_answer() -> None:
     peer = Peer(os.getpid(), os.geteuid() + 1, os.pidfd_open(os.getpid()))
-    assert fault_of(peer, Running((), frozenset())) == "another user"
+    assert fault_of(peer, Running()) == "another user"
 
 
 def test_a_process_that_has_ended_may_not_answer_whoever_has_its_number_now() -> None:
@@ -80,7 +132,7 @@ def test_a_process_that_has_ended_may_not_answer_whoever_has_its_number_now() ->
     pidfd = os.pidfd_open(child.pid)
     child.wait()
     peer = Peer(os.getpid(), os.geteuid(), pidfd)
-    assert fault_of(peer, Running((), frozenset())) == "a process that has ended"
+    assert fault_of(peer, Running()) == "a process that has ended"
 
 
 def test_a_peer_is_who_connected() -> None:

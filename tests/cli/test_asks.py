@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from driver import MCP_JAIL, Home, command, wait_until
+from mcp_jail.asks.desktop_look import Looked, Way, look_at_desktop
+from mcp_jail.cli.ask_rows import desktop_words
 from mcp_jail.store.places import find_places
 from persons import at_terminal, served, ticket_of
 
@@ -222,3 +224,24 @@ def test_a_state_that_is_no_directory_is_told(home: Home, words: tuple[str, ...]
     assert shown.returncode != 0
     assert "Traceback" not in shown.stderr
     assert str(state) in shown.stderr
+
+
+@pytest.mark.parametrize("way", Way)
+def test_of_a_desktop_is_said_what_it_can_do_and_what_not(way: Way) -> None:
+    words = desktop_words(Looked(way, "dunst 1.9.0"))
+    says = {
+        Way.NO_BUS: "your session has no bus",
+        Way.NO_PACKAGE: "jeepney, which mcp-jail needs for it, is not installed",
+        Way.NO_SERVICE: "once a notification service runs",
+        Way.NO_BUTTONS: "dunst 1.9.0 shows none",
+        Way.DENY: "Deny only, as other programs may press the buttons of dunst 1.9.0",
+        Way.ANSWER: "asks are shown as notifications",
+    }
+    assert says[way] in words
+    assert ("(" in words) is (way not in {Way.NO_BUS, Way.ANSWER})
+
+
+def test_doctor_says_what_this_desktop_can_do(home: Home) -> None:
+    here = look_at_desktop()
+    assert desktop_words(here) in " ".join(done(home, "doctor").stdout.split())
+    assert json.loads(done(home, "doctor", "--json").stdout)["desktop"]["way"] == here.way.value

@@ -91,6 +91,26 @@ def test_a_secret_says_where_it_comes_from(text: str, words: str) -> None:
     assert found.startswith(f"2:19 {words}")
 
 
+@pytest.mark.parametrize("time", ["1s", "1000ms", "15m", "24h"])
+def test_an_answer_may_hold_so_long(time: str) -> None:
+    assert config.load(f"name: a\nask: {{remember: {time}}}", "p.yaml").policy.ask.remember == time
+
+
+@pytest.mark.parametrize("time", ["0s", "0h", "999ms", "25h", "1441m", "999999999h"])
+def test_an_answer_holds_for_a_moment_at_least_and_no_longer_than_it_can_be_asked_for(
+    time: str,
+) -> None:
+    assert problems(f"ask: {{remember: {time}}}") == [
+        f"2:17 '{time}' is no time that an answer can hold: from 1s to 24h"
+    ]
+
+
+@pytest.mark.parametrize("key", ["wait", "remember"])
+def test_a_time_has_no_more_digits_than_a_number_can_take(key: str) -> None:
+    (found,) = problems(f"ask: {{{key}: {'9' * 5_000}h}}")
+    assert found.startswith("2:")
+
+
 def test_otherwise_may_not_open_what_the_decision_closes() -> None:
     for decision, otherwise in (("deny", "allow"), ("deny", "ask"), ("ask", "allow")):
         (found,) = rule(f"{{decision: {decision}, otherwise: {otherwise}}}")

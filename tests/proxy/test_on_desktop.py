@@ -125,7 +125,9 @@ def test_an_answer_given_elsewhere_takes_the_card_away(screen: Screen, bus: str)
     assert screen.events == []
 
 
-def test_a_service_that_is_not_believed_answers_nothing(screen: Screen, bus: str) -> None:
+def test_a_service_that_is_not_believed_answers_nothing_and_that_is_told(
+    screen: Screen, bus: str
+) -> None:
     """An agent that owns the bus's name with a service of its own."""
     screen.fault = "a notification service that an MCP client started"
     with service(bus) as desk:
@@ -133,6 +135,15 @@ def test_a_service_that_is_not_believed_answers_nothing(screen: Screen, bus: str
         desk.wait_for_card()
         desk.invoke("allow")
         screen.turn(lambda: bool(screen.events))
+        desk.wait_until(lambda: len(desk.shown) == 2)
+        _, card = desk.shown[1]
+        assert card[4].startswith(
+            f"Not taken, as it came from {screen.fault}. Answer in a terminal"
+        )
+        assert card[5] == []
+        desk.invoke("allow", 2)
+        desk.close_card(2)
+        screen.turn(lambda: not screen.desktop.is_busy)
     assert [type(event) for event in screen.events] == [NotAnswered]
     assert forwarded(screen) == []
 

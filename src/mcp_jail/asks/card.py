@@ -3,6 +3,7 @@
 Our own words come first and hold the id of the ask. What is somebody else's stands on lines of its
 own, on one line each, with every hidden character spelled out and markup escaped. Who cannot be
 shown all arguments is not offered to allow them here: padding would push what matters out of sight.
+Nor is anybody where programs can press the buttons, or where an answer was not taken before.
 """
 
 from __future__ import annotations
@@ -22,6 +23,14 @@ ALLOW: Final = "allow"
 DENY: Final = "deny"
 
 
+class Screen(NamedTuple):
+    """What a notification service can do, and whether only a person presses its buttons."""
+
+    has_actions: bool
+    has_markup: bool
+    is_pressed_by_persons: bool
+
+
 class Card(NamedTuple):
     """A notification: its title is plain text, its actions are keys and labels by turns."""
 
@@ -30,18 +39,20 @@ class Card(NamedTuple):
     actions: tuple[str, ...]
 
 
-def card(notice: Notice, *, has_actions: bool, has_markup: bool) -> Card:
-    """The notification for an ask, as the service shows it that has actions or reads markup."""
+def card(notice: Notice, screen: Screen) -> Card:
+    """The notification for an ask, as this screen shows it."""
     tool, arguments = inert(notice.tool), inert(notice.arguments)
     whole = notice.whole and len(tool) <= NAME_SHOWN and len(arguments) <= ARGUMENTS_SHOWN
+    can_deny = screen.has_actions and not notice.refused
+    can_allow = can_deny and whole and screen.is_pressed_by_persons
     lines = [
-        _invitation(notice.ticket, has_actions=has_actions, whole=whole),
+        _invitation(notice, screen, whole=whole),
         f"tool: {_cut(tool, NAME_SHOWN)}",
         f"arguments: {_cut(arguments, ARGUMENTS_SHOWN)}",
     ]
     body = "\n".join(lines)
-    actions = (*((ALLOW, "Allow") if whole else ()), DENY, "Deny") if has_actions else ()
-    return Card(_title(notice), _escaped(body) if has_markup else body, actions)
+    actions = (*((ALLOW, "Allow") if can_allow else ()), *((DENY, "Deny") if can_deny else ()))
+    return Card(_title(notice), _escaped(body) if screen.has_markup else body, actions)
 
 
 def inert(text: str) -> str:
@@ -66,13 +77,18 @@ def _title(notice: Notice) -> str:
     return f"{server} asks to use {tool} ({notice.ticket})"
 
 
-def _invitation(ticket: str, *, has_actions: bool, whole: bool) -> str:
-    """How to answer: here, or where more is shown."""
+def _invitation(notice: Notice, screen: Screen, *, whole: bool) -> str:
+    """How to answer: here, or where more is shown, or where only you can."""
+    ticket = notice.ticket
     terminal = f"in a terminal: mcp-jail allow {ticket}, or mcp-jail deny {ticket}"
-    if not has_actions:
+    if notice.refused:
+        return f"Not taken, as it came from {inert(notice.refused)}. Answer {terminal}"
+    if not screen.has_actions:
         return f"Answer {terminal}"
     if not whole:
         return f"Too long to be allowed here. Read it whole and answer {terminal}"
+    if not screen.is_pressed_by_persons:
+        return f"Programs can press the buttons of this desktop. Deny here, or answer {terminal}"
     return f"Answer here, or {terminal}"
 
 

@@ -2,7 +2,8 @@
 
 Any program on that bus can send any signal to us. So the service is asked for its unique name once,
 and from then on counts only what the bus says came from that name: replies and signals alike. A
-service that is replaced meanwhile has answered nothing. Needs jeepney (the extra `desktop`).
+service that is replaced meanwhile has answered nothing, and so has a button that was not offered.
+Needs jeepney, which the guard does not load.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from jeepney import DBusAddress, HeaderFields, MatchRule, MessageType, message_b
 from jeepney.auth import AuthenticationError
 from jeepney.io.blocking import DBusConnection, prep_socket
 
-from mcp_jail.asks.card import ALLOW, DENY, Card
+from mcp_jail.asks.buttons import Service
+from mcp_jail.asks.card import Card
 from mcp_jail.asks.notice import Said
 from mcp_jail.errors import JailError
 from mcp_jail.store.files import FileError, refuse_shared_folder
@@ -45,18 +47,26 @@ class DesktopError(JailError):
 class Desktop:
     """A connection to one notification service, by the unique name it had when it was found."""
 
-    def __init__(self, path: str) -> None:
-        """Connect to the bus at this socket and find the service; DesktopError."""
+    def __init__(self, path: str, *, starts: bool = True) -> None:
+        """Connect to the bus at this socket and find the service; DesktopError.
+
+        Asked by its name it is started where it does not run yet, unless that is not wanted.
+        """
         self._early: list[Any] = []
         self._id = 0
         self._owner = ""
+        self._offered: tuple[str, ...] = ()
         self._bus = _connected(path)
         try:
-            # Asked by its name, it is started where it does not run yet.
-            self.capabilities = frozenset(self._ask(_call(NAME, "GetCapabilities"), "as", ""))
-            self._owner = self._ask(message_bus.GetNameOwner(NAME), "s", BUS)
+            if starts:
+                self._ask(_call(NAME, "GetCapabilities"), "as", "")
+            (self._owner,) = self._ask(message_bus.GetNameOwner(NAME), "s", BUS)
+            (found,) = self._ask(_call(self._owner, "GetCapabilities"), "as", self._owner)
+            self.capabilities: frozenset[str] = frozenset(found)
+            information = _call(self._owner, "GetServerInformation")
+            self.service = Service(*self._ask(information, "ssss", self._owner)[:3])
             pid = message_bus.GetConnectionUnixProcessID(self._owner)
-            self.pid: int = self._ask(pid, "u", BUS)
+            self.pid: int = self._ask(pid, "u", BUS)[0]
             self._ask(message_bus.AddMatch(_rule(self._owner, PATH, NAME)), "", BUS)
             changed = _rule(BUS, "/org/freedesktop/DBus", BUS)
             changed.add_arg_condition(0, NAME)
@@ -71,7 +81,8 @@ class Desktop:
         milliseconds = min(int(seconds * 1000), 2**31 - 1)
         arguments = ("mcp-jail", 0, "", card.title, card.body, list(card.actions))
         notify = _call(self._owner, "Notify", "susssasa{sv}i", (*arguments, hints, milliseconds))
-        self._id = self._ask(notify, "u", self._owner)
+        self._offered = card.actions[::2]
+        (self._id,) = self._ask(notify, "u", self._owner)
 
     def answer(self, seconds: float) -> Said | None:
         """What a person chose on the card; None after so many seconds.
@@ -84,7 +95,7 @@ class Desktop:
             if message is None:
                 return None
             if self._is_ours(message, self._owner, "ActionInvoked", "us"):
-                if message.body[1] in {ALLOW, DENY}:
+                if message.body[1] in self._offered:
                     return Said(answer=message.body[1], pid=self.pid)
             elif self._is_ours(message, self._owner, "NotificationClosed", "uu"):
                 raise DesktopError("the notification was closed")
@@ -104,8 +115,8 @@ class Desktop:
     def _is_ours(self, message: Any, sender: str, member: str, signature: str) -> bool:
         return _is_signal(message, sender, member, signature) and message.body[0] == self._id
 
-    def _ask(self, message: Any, signature: str, sender: str) -> Any:
-        """The answer to a call, from that sender (any, while nobody is known); DesktopError.
+    def _ask(self, message: Any, signature: str, sender: str) -> tuple[Any, ...]:
+        """What answers a call, from that sender (any, while nobody is known); DesktopError.
 
         Only a reply is one: a signal may name the call it pretends to answer.
         """
@@ -121,7 +132,7 @@ class Desktop:
             elif fields.get(HeaderFields.signature, "") != signature:
                 raise DesktopError("an answer of another form than was asked for")
             else:
-                return reply.body[0] if signature else None
+                return tuple(reply.body)
         raise DesktopError("no answer came in time")
 
     def _keep(self, message: Any) -> None:

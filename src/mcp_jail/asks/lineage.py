@@ -1,8 +1,10 @@
 """Whose child a process is: a client's or an agent's, or one of a person's own terminals.
 
 A process that leaves its client is a child of the first process of the system or of the session's
-manager from then on. A person's terminals are such children as well, so they are known by name;
-any other one that shares the control group of a client is taken for one that was left there.
+manager from then on, as is much that a window manager or a login started. What tells them apart is
+first of all when they began, which no process can choose: what ran before a client is not its
+child. Of what began later that is taken which is another user's, has a control group of its own, or
+runs a terminal's program that the system's packages brought.
 """
 
 from __future__ import annotations
@@ -13,7 +15,16 @@ from typing import Final
 
 import msgspec
 
-from mcp_jail.asks.processes import Mark, Process, ancestors, control_group, environ_names
+from mcp_jail.asks.processes import (
+    Mark,
+    Process,
+    ancestors,
+    control_group,
+    environ_names,
+    process,
+    program_of,
+    user_of,
+)
 from mcp_jail.store import runs
 from mcp_jail.store.places import Places
 
@@ -43,7 +54,7 @@ _AGENT_VARIABLES = """
 """
 _AGENTS: Final = frozenset(_AGENT_VARIABLES.split())
 
-# Programs that hold a person's terminals: with `_ABOVE`, what may be a child of the first process.
+# Programs that hold a person's terminals, by the first 15 bytes of their file's name.
 _TERMINAL_NAMES = """
     alacritty blackbox code code-oss codium contour cursor foot footserver ghostty gnome-console
     gnome-terminal- guake hyper idea kgx kitty konsole lxterminal mate-terminal mlterm ptyxis
@@ -51,32 +62,41 @@ _TERMINAL_NAMES = """
     urxvt urxvtd warp warp-terminal wezterm-gui wezterm-mux-ser windsurf xfce4-terminal xterm
     yakuake zed zed-editor
 """
-_TERMINALS: Final = _ABOVE | frozenset(_TERMINAL_NAMES.split())
+_TERMINALS: Final = frozenset(_TERMINAL_NAMES.split())
+
+
+class Guard(msgspec.Struct, frozen=True):
+    """A guard that runs, the processes it was started by, and when the first of them began."""
+
+    pid: int
+    clients: frozenset[Mark]
+    since: int  # clock ticks
 
 
 class Running(msgspec.Struct, frozen=True):
-    """The guards that run, and the processes that each was started by."""
+    """The guards that run."""
 
-    guards: tuple[int, ...]
-    clients: frozenset[Mark]
+    guards: tuple[Guard, ...] = ()
+
+    @property
+    def clients(self) -> frozenset[Mark]:
+        """All that any of them was started by."""
+        return frozenset[Mark]().union(*(each.clients for each in self.guards))
 
     def besides(self, other: Running) -> Running:
         """These and others."""
-        guards = dict.fromkeys((*self.guards, *other.guards))
-        return Running(tuple(guards), self.clients | other.clients)
+        return Running(tuple(dict.fromkeys((*self.guards, *other.guards))))
 
 
 def this_guard() -> Running:
     """This process as a guard, and what it was started by: known to it without any file."""
-    return Running((os.getpid(),), frozenset(clients_of(os.getpid())))
+    return Running((_guard(os.getpid()),))
 
 
 def running_in(places: Places) -> Running:
     """All guards of this user: no agent decides for another's server either."""
     found = runs.running(places)
-    then = {Mark(*mark) for run in found for mark in run.clients}
-    clients = frozenset(then.union(*(clients_of(run.pid) for run in found)))
-    return Running(tuple(run.pid for run in found), clients)
+    return Running(tuple(_guard(run.pid, *(Mark(*mark) for mark in run.clients)) for run in found))
 
 
 def clients_of(guard: int) -> tuple[Mark, ...]:
@@ -124,24 +144,43 @@ def is_typed(chain: list[Process]) -> bool:
     )
 
 
+def _guard(pid: int, *then: Mark) -> Guard:
+    """A guard and its clients: those of now, and those that were written down at its start."""
+    clients = frozenset((*then, *clients_of(pid)))
+    itself = process(pid)
+    began = [mark.started for mark in clients]
+    if itself is not None:
+        began.append(itself.started)
+    return Guard(pid, clients, min(began, default=0))
+
+
 def _is_left_alone(chain: list[Process], running: Running) -> bool:
     """Whether the chain leads to a process that may have left a client."""
     for each, parent in pairwise(chain):
         if parent.pid != 1 and parent.name != "systemd":
             continue
-        if parent.name in _SHELLS and parent.session == each.session:
-            return False  # the shell of a container that was entered by it
-        if each.name in _TERMINALS or _is_login(each):
+        if _is_job_of(each, parent):
             return False
-        guards = [guard for guard in running.guards if _shares_group(each, guard)]
-        return any(each.mark not in {up.mark for up in ancestors(guard)} for guard in guards)
+        return any(_may_have_left(each, guard) for guard in running.guards)
     return False
 
 
-def _is_login(each: Process) -> bool:
-    """Whether it is a shell that began the session of a terminal, as a login does."""
-    return each.name in _SHELLS and each.leads_session and each.terminal != 0
+def _is_job_of(each: Process, shell: Process) -> bool:
+    """Whether it is what was typed into the shell that a container was entered by."""
+    is_in_front = each.pid == each.group == each.foreground
+    return is_in_front and shell.name in _SHELLS and shell.session == each.session
 
 
-def _shares_group(each: Process, guard: int) -> bool:
-    return control_group(each.pid) == control_group(guard)
+def _may_have_left(each: Process, guard: Guard) -> bool:
+    """Whether a client of a guard may have begun a process and left it alone.
+
+    By what the process cannot choose, as far as that tells; then by the program it runs.
+    """
+    if each.started < guard.since or user_of(each.pid) not in {None, os.getuid()}:
+        return False
+    if each.mark in {up.mark for up in ancestors(guard.pid)}:
+        return False
+    group = control_group(each.pid)
+    if group and group != control_group(guard.pid):
+        return False
+    return program_of(each.pid)[:15] not in _TERMINALS

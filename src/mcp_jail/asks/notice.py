@@ -36,6 +36,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     arguments: str
     seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)]  # that an answer is waited for
     whole: bool = True  # whether `arguments` are all of them
+    refused: str = ""  # from what an answer to an earlier notification of it was not taken
     bus: str = ""  # the bus's socket; by default the user's own
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shlex
 import signal
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from mcp_jail.asks.card import card
+from mcp_jail.asks.buttons import is_pressed_by_persons
+from mcp_jail.asks.card import Screen, card
 from mcp_jail.asks.notice import (
     ANSWERED,
     BROKEN,
@@ -49,7 +51,8 @@ def main() -> int:
     try:
         said = _asked(notice)
     except ImportError as error:
-        return _fail(UNAVAILABLE, f"{error.name} is not installed: pip install 'mcp-jail[desktop]'")
+        cure = shlex.join([sys.executable, "-m", "pip", "install", "jeepney"])
+        return _fail(UNAVAILABLE, f"{error.name} is not installed beside mcp-jail: {cure}")
     if said is None:
         return NOT_ANSWERED
     with suppress(OSError):  # nobody waits for it any more
@@ -74,11 +77,14 @@ def _asked(notice: Notice) -> Said | None:
 
 
 def _answered(desktop: Desktop, notice: Notice) -> Said | None:
-    has_actions = "actions" in desktop.capabilities
-    if not has_actions:
+    screen = Screen(
+        has_actions="actions" in desktop.capabilities,
+        has_markup="body-markup" in desktop.capabilities,
+        is_pressed_by_persons=is_pressed_by_persons(desktop.service),
+    )
+    if not screen.has_actions:
         _fail(NOT_ANSWERED, "the notification service of this desktop shows no buttons")
-    has_markup = "body-markup" in desktop.capabilities
-    desktop.show(card(notice, has_actions=has_actions, has_markup=has_markup), notice.seconds)
+    desktop.show(card(notice, screen), notice.seconds)
     _end_on_signals(desktop)
     try:
         return desktop.answer(notice.seconds)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
 from typing import Final
 
 import msgspec
 
+# A flag of a process that is ending (include/linux/sched.h). Its variables, its namespaces and its
+# control groups are given up one after the other, while it is no corpse yet.
+_PF_EXITING: Final = 0x4
+
 # Ancestors that are looked at. A deeper chain is made to tire out who looks, and does not end with
 # the first process of all, which tells.
 DEPTH_LIMIT: Final = 1_000
+
+
+# Where programs lie that the system's packages brought.
+_OF_THE_SYSTEM: Final = ("/usr/", "/bin/", "/opt/", "/snap/", "/nix/store/", "/gnu/store/")
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -43,7 +53,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def process(pid: int) -> Process | None:
-    """A process as it is now; None if there is none, or only its corpse."""
+    """A process as it is now; None if there is none, if it is ending or only its corpse."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read(4096)
@@ -51,7 +61,7 @@ def process(pid: int) -> Process | None:
         return None
     begin, end = text.find(b"("), text.rfind(b")")
     fields = text[end + 2 :].split()
-    if fields[0] in {b"Z", b"X"}:
+    if fields[0] in {b"Z", b"X"} or int(fields[6]) & _PF_EXITING:
         return None
     return Process(
         pid=pid,
@@ -74,6 +84,32 @@ def ancestors(pid: int) -> list[Process]:
         if current is not None:
             found.append(current)
     return found
+
+
+def user_of(pid: int) -> int | None:
+    """Who a process is (its real user id); None where that may not be seen."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            found = re.search(rb"^Uid:\t([0-9]+)", file.read(64 * 1024), re.MULTILINE)
+    except OSError:
+        return None
+    return None if found is None else int(found[1])
+
+
+def program_of(pid: int) -> str:
+    """The name of the program a process runs, where it is the system's; else empty.
+
+    A process chooses its own name, but not the file it runs: who is not root puts none there.
+    """
+    link = f"/proc/{pid}/exe"
+    try:
+        path, status = os.readlink(link), os.stat(link)
+    except OSError:
+        return ""
+    is_ours_to_write = status.st_uid != 0 or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if is_ours_to_write or not path.startswith(_OF_THE_SYSTEM):
+        return ""
+    return os.path.basename(path.removesuffix(" (deleted)"))  # it was upgraded meanwhile
 
 
 def namespaces(pid: int) -> tuple[int, ...] | None:

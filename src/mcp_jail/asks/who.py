@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from mcp_jail.asks.lineage import Running, fault_of_lineage, is_typed
-from mcp_jail.asks.processes import Process, ancestors, namespaces, process
+from mcp_jail.asks.processes import Mark, Process, ancestors, namespaces, process
 
 # Relies on Linux >= 6.5 (getsockopt(2)); before, the pidfd is opened by number, and a peer that
 # has ended meanwhile could lend its number to another. Python has no name for it.
@@ -54,39 +54,59 @@ def fault_of(peer: Peer, running: Running) -> str | None:
     """Why a peer may not answer, None where nothing speaks against it."""
     if peer.uid != os.geteuid():
         return "another user"
-    fault = _fault(process(peer.pid), namespaces(peer.pid), running)
+    chain = _chain(peer.pid)
+    fault = _fault(chain, namespaces(peer.pid), running)
     # What was read is the peer's only if the peer is there still.
-    return "a process that has ended" if _has_ended(peer) else fault
+    return _ENDED if _has_ended(peer) else fault or _change(chain)
 
 
 def fault_of_own(running: Running) -> str | None:
     """Why this very process may not decide for a person: it is a client's or an agent's own."""
-    return fault_of_lineage(_chain(process(os.getpid())), running)
+    return fault_of_lineage(_chain(os.getpid()), running)
 
 
 def fault_of_service(pid: int, running: Running) -> str | None:
     """Why a notification service is not believed: it is a client's or an agent's own."""
-    return fault_of_lineage(_chain(process(pid)), running)
+    chain = _chain(pid)
+    return fault_of_lineage(chain, running) or _change(chain)
 
 
-def _fault(found: Process | None, inside: tuple[int, ...] | None, running: Running) -> str | None:
-    chain = _chain(found)
-    if found is None or len(chain) == 1:
-        return "a process that has ended"
+_ENDED: Final = "a process that has ended"
+
+
+def _fault(chain: list[Process], inside: tuple[int, ...] | None, running: Running) -> str | None:
+    if len(chain) < 2:  # noqa: PLR2004  # itself and a parent
+        return _ENDED
     if inside is None or inside != namespaces(os.getpid()):
         return "a process in a jail or container"
     fault = fault_of_lineage(chain, running)
     if fault is not None:
         return fault
-    if found.terminal == 0:
+    first = chain[0]
+    if first.terminal == 0:
         return "a process without a terminal"
-    if found.foreground != found.group:
+    if first.foreground != first.group:
         return "a process in the background of its terminal"
     return None if is_typed(chain) else "a process that was not typed into a shell"
 
 
-def _chain(found: Process | None) -> list[Process]:
-    return [] if found is None else [found, *ancestors(found.pid)]
+def _chain(pid: int) -> list[Process]:
+    found = process(pid)
+    return [] if found is None else [found, *ancestors(pid)]
+
+
+def _change(chain: list[Process]) -> str | None:
+    """Whether something ended, or has another parent, while it was looked at.
+
+    A process that is ending shows no variables and the first of all control groups; one whose
+    parent ends has no longer the ancestors that were seen. What it said before counts for nothing.
+    """
+    now = _chain(chain[0].pid) if chain else []
+    return None if _line(chain) == _line(now) else "a process that was ending or changing"
+
+
+def _line(chain: list[Process]) -> list[tuple[Mark, int]]:
+    return [(each.mark, each.parent) for each in chain]
 
 
 def _has_ended(peer: Peer) -> bool:

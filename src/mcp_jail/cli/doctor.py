@@ -14,6 +14,8 @@ import sys
 
 import msgspec
 
+from mcp_jail.asks.desktop_look import Looked, look_at_desktop
+from mcp_jail.cli.ask_rows import desktop_words
 from mcp_jail.cli.doctor_files import Files, look_at_files, print_files
 from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.out import folded, heading
@@ -44,10 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
     gate = try_a_gate(host) if trial.works else not_tried
     proxy = try_a_proxy(host) if trial.works and not gate.works else not_tried
     files = look_at_files(os.environ)
+    desktop = look_at_desktop()
     if arguments.json:
-        sys.stdout.write(_as_json(host, trial, gate, proxy, files))
+        sys.stdout.write(_as_json(host, trial, gate, proxy, files, desktop))
     else:
         _for_people(host, trial, gate, proxy)
+        heading("The desktop")
+        folded(desktop_words(desktop))
         print_files(files, host.home)
     if not trial.works:
         return ExitCode.JAIL
@@ -83,13 +88,16 @@ def _cure(host: Host, cure: str) -> str:
     return f"run: {command}" if host.uid == 0 else f"run: sudo {command}"
 
 
-def _as_json(host: Host, trial: Trial, gate: Trial, proxy: Trial, files: Files) -> str:
+def _as_json(
+    host: Host, trial: Trial, gate: Trial, proxy: Trial, files: Files, desktop: Looked
+) -> str:
     findings = {
         "facts": [msgspec.to_builtins(fact) for fact in host.facts],
         "gaps": [msgspec.to_builtins(gap) for gap in host.gaps],
         "jail": msgspec.to_builtins(trial),
         "gate": msgspec.to_builtins(gate),
         "proxy": msgspec.to_builtins(proxy),
+        "desktop": msgspec.to_builtins(desktop),
         **files.as_values(),
     }
     return json_page(findings)

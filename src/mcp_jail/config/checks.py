@@ -17,12 +17,17 @@ from mcp_jail.core.lock import ItemKind
 from mcp_jail.core.packages import fault_of
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Constraint, HostEntry, Policy, ToolRule, strictest
+from mcp_jail.core.rates import seconds_of
 from mcp_jail.core.rulebook import KeyPath
 from mcp_jail.core.upstream import read_upstream
 from mcp_jail.errors import Place
 
 # Parts of a dotted argument name: each dot doubles the readings of `a.b.c`.
 DOTTED_LIMIT = 8
+
+# Seconds that an answer may hold: for less it is over before the call it allows is made again, and
+# no notification stays for longer, nor does an answer that counts for a time.
+REMEMBER_LEAST, REMEMBER_MOST = 1, 24 * 3600
 
 Values = Mapping[KeyPath, Place]
 
@@ -37,6 +42,7 @@ def check(policy: Policy, values: Values, problems: Problems) -> None:
     checker.hosts(("network", "allow"), map(_host_of, policy.network.allow))
     checker.ignored(policy.lock.ignore)
     checker.upstream(policy)
+    checker.remembered(policy)
     for name, rule in policy.tools.rules.items():
         if isinstance(rule, ToolRule):
             checker.rule(("tools", "rules", name), rule)
@@ -107,6 +113,9 @@ class _Checker:
                 self._add(path, f"{item!r} has no member here, so nothing of it is ignored")
             for index, member in enumerate(members):
                 self._one((*path, str(index)), member, _fault_of_member)
+
+    def remembered(self, policy: Policy) -> None:
+        self._one(("ask", "remember"), policy.ask.remember, _fault_of_remember)
 
     def upstream(self, policy: Policy) -> None:
         if policy.network.upstream_proxy is not None:
@@ -202,6 +211,12 @@ def _fault_of_upstream(text: str) -> str | None:
         read_upstream(text)
     except ValueError as error:
         return str(error)
+    return None
+
+
+def _fault_of_remember(text: str) -> str | None:
+    if not REMEMBER_LEAST <= seconds_of(text) <= REMEMBER_MOST:
+        return f"{text!r} is no time that an answer can hold: from 1s to 24h"
     return None
 
 

@@ -100,7 +100,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, str], str]] = {
         "Members of an item that change by themselves; shown as they were approved."
     ),
     ("AskPolicy", "wait"): "How long a call is held before it is answered with a ticket.",
-    ("AskPolicy", "remember"): "How long an answer holds.",
+    ("AskPolicy", "remember"): "How long an answer holds, 1s to 24h.",
     ("AskPolicy", "channels"): "Where a person may be asked.",
     ("AuditPolicy", "path"): "The audit's file, in JSON Lines.",
     ("AuditPolicy", "arguments"): "Whether arguments are recorded redacted, in full or not at all.",

@@ -16,7 +16,7 @@ NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
 VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
 SOURCE_PATTERN = r"^(keyring|file|command):.+$"
 SIZE_PATTERN = r"^[0-9]+(B|KiB|MiB|GiB)$"
-DURATION_PATTERN = r"^[0-9]+(ms|s|m|h)$"
+DURATION_PATTERN = r"^[0-9]{1,9}(ms|s|m|h)$"
 RATE_PATTERN = r"^[0-9]+/(s|min|h)$"
 
 # What a text of the file must be; `description` completes "must be ..." in messages.

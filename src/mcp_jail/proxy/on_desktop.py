@@ -2,7 +2,8 @@
 
 Only a few at a time: the next is shown when one is answered or gone. Where a person has no desktop
 nothing is started. What a notification shows has its secrets taken out, and where that changed
-something it offers no Allow, as nobody would see what is allowed.
+something it offers no Allow, as nobody would see what is allowed. Where an answer was not taken the
+ask is shown once more, without buttons and with the reason: whoever pressed one should know.
 """
 
 from __future__ import annotations
@@ -10,14 +11,13 @@ from __future__ import annotations
 import os
 import select
 import signal
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from mcp_jail.asks.notice import Notice, notice_line, read_said
+from mcp_jail.asks.notice import Notice, Said, notice_line, read_said
 from mcp_jail.core.asks import Answer, Ask, Lasts
 from mcp_jail.core.events import Answered, AskOver, AskPerson, FromPerson, NotAnswered
 from mcp_jail.core.policy import Verdict
@@ -58,7 +58,7 @@ class OnDesktop:
         self._is_wanted = is_wanted
         self._fault_of = fault_of
         self._bus = bus
-        self._waiting: list[Ask] = []
+        self._waiting: list[_Waiting] = []
         self._cards: dict[int, _Card] = {}
 
     @property
@@ -70,9 +70,9 @@ class OnDesktop:
         """Show an ask, or take it away."""
         if isinstance(effect, AskPerson):
             if self._is_wanted():
-                self._waiting.append(effect.ask)
+                self._waiting.append(_Waiting(effect.ask))
         else:
-            self._waiting = [each for each in self._waiting if each != effect.ask]
+            self._waiting = [each for each in self._waiting if each.ask != effect.ask]
             for card in self._cards.values():
                 if card.ask == effect.ask:
                     card.take_away()
@@ -92,7 +92,7 @@ class OnDesktop:
             said = read_said(bytes(card.output))
             card.close()
             if said is not None:
-                yield self._answer(card.ask, said.answer, said.pid)
+                yield from self._answered(card.ask, said)
             self._show_next()
 
     def close(self) -> None:
@@ -102,24 +102,26 @@ class OnDesktop:
             card.close()
         self._cards, self._waiting = {}, []
 
-    def _answer(self, ask: Ask, answer: str, service: int) -> FromPerson:
-        fault = self._fault_of(service)
-        if fault is not None:
-            return NotAnswered(ask.ticket, BY, fault)
-        verdict = Verdict(answer)
-        return Answered(ask.ticket, Answer(verdict=verdict, lasts=Lasts.ONCE, by=BY))
+    def _answered(self, ask: Ask, said: Said) -> Iterator[FromPerson]:
+        fault = self._fault_of(said.pid)
+        if fault is None:
+            answer = Answer(verdict=Verdict(said.answer), lasts=Lasts.ONCE, by=BY)
+            yield Answered(ask.ticket, answer)
+            return
+        self._waiting.append(_Waiting(ask, fault))
+        yield NotAnswered(ask.ticket, BY, fault)
 
     def _show_next(self) -> None:
         while self._waiting and len(self._cards) < SHOWN_LIMIT:
-            ask = self._waiting.pop(0)
+            waiting = self._waiting.pop(0)
             try:
-                card = self._begin(ask)
+                card = self._begin(waiting.ask, waiting.refused)
             except (JailError, OSError):
                 self._waiting = []  # the other ways to answer are there
                 return
             self._cards[card.fd] = card
 
-    def _begin(self, ask: Ask) -> _Card:
+    def _begin(self, ask: Ask, refused: str) -> _Card:
         text, is_whole = self._shown(ask.arguments)
         notice = Notice(
             ticket=ask.ticket,
@@ -128,6 +130,7 @@ class OnDesktop:
             arguments=text,
             seconds=self._seconds(),
             whole=is_whole,
+            refused=refused,
             bus=self._bus,
         )
         theirs_in, ours_out = os.pipe()
@@ -145,6 +148,13 @@ class OnDesktop:
                 os.close(fd)
         os.set_blocking(ours_in, False)  # the standard library's own argument
         return _Card(ask, ours_in, started.pidfd)
+
+
+class _Waiting(NamedTuple):
+    """An ask that is to be shown, and what an answer to it was not taken from."""
+
+    ask: Ask
+    refused: str = ""
 
 
 class _Card:
@@ -190,13 +200,3 @@ def shown_by(
         return text, msgspec.json.decode(text) == arguments
 
     return shown
-
-
-def has_desktop() -> bool:
-    """Whether the user has a bus of their own, where their desktop's services are."""
-    path = f"/run/user/{os.geteuid()}/bus"
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return False
-    return stat.S_ISSOCK(status.st_mode) and status.st_uid == os.geteuid()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from mcp_jail.asks.desktop_look import has_bus
 from mcp_jail.asks.lineage import Running, running_in, this_guard
 from mcp_jail.asks.who import fault_of, fault_of_service
 from mcp_jail.core.asks import Asks
@@ -26,7 +27,7 @@ from mcp_jail.core.session import Session
 from mcp_jail.errors import JailError
 from mcp_jail.proxy.control import Control
 from mcp_jail.proxy.locking import LockKeeping
-from mcp_jail.proxy.on_desktop import OnDesktop, has_desktop, shown_by
+from mcp_jail.proxy.on_desktop import OnDesktop, shown_by
 from mcp_jail.proxy.prepare import Prepared
 from mcp_jail.proxy.reloading import PolicyKeeping
 from mcp_jail.proxy.server import JailedServer
@@ -125,7 +126,7 @@ def watch(
         clock=time.monotonic,
     )
     desktop = None
-    if has_desktop():
+    if has_bus():
         desktop = OnDesktop(
             keeper,
             name,
