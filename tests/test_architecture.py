@@ -68,6 +68,8 @@ TESTED_THROUGH: Final = {
     "cli/grants.py": "cli/test_asks.py",
     "cli/pin_offer.py": "cli/test_wrap.py",
     "cli/ps.py": "cli/test_asks.py",
+    "config/code_words.py": "proxy/test_launched_code.py",
+    "config/program_options.py": "config/test_carried_code.py",
     "config/spans.py": "laws/test_rule_edit_laws.py",
     "config/splices.py": "config/test_rule_edit.py",
     "config/yaml_text.py": "config/test_rule_edit.py",

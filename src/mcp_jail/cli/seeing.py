@@ -15,7 +15,7 @@ from mcp_jail.core import lock as locks
 from mcp_jail.core import review as reviews
 from mcp_jail.core.lock import ItemKind, Lock, Pin
 from mcp_jail.errors import JailError, UsageError
-from mcp_jail.proxy.identity import COMMAND
+from mcp_jail.proxy.identity import COMMAND, working_directory
 from mcp_jail.proxy.lister import peers_of
 from mcp_jail.proxy.live import Look, LookError, look
 from mcp_jail.proxy.locking import called, launch_pin
@@ -68,7 +68,7 @@ def see(judged: Judged, files: Files, wanted: Wanted) -> Side:
             not_looked = error.message
     launch = None
     if wanted.command or _names_command(judged):
-        launch = launch_pin(with_jail(judged, wanted.command, os.environ))
+        launch = launch_pin(_as_run(judged, files, wanted.command))
     seen = left(files.pending, launch, files.approved)
     return Side(seen, launch=launch, not_looked=not_looked)
 
@@ -82,9 +82,20 @@ def left(pending: Lock | None, launch: Pin | None, approved: Lock | None) -> Loc
 
 def _look(judged: Judged, files: Files, wanted: Wanted) -> Side:
     words = wanted.command or _remembered(judged, files, wanted.again)
-    prepared = with_jail(judged, words, os.environ)
+    prepared = _as_run(judged, files, words)
     found, launch = _looked(prepared, files), launch_pin(prepared)
     return Side(reviews.with_launch(found.seen, LAUNCH_KEY, launch), found, launch)
+
+
+def _as_run(judged: Judged, files: Files, words: tuple[str, ...]) -> Prepared:
+    """The jail as the client has it, whose directory a person's terminal need not stand in."""
+    launches = (
+        each.value
+        for lock in (files.pending, files.approved)
+        for each in (() if lock is None else lock.items.get(LAUNCH_KEY, ()))
+    )
+    cwd = next(filter(None, map(working_directory, launches)), None)
+    return with_jail(judged, words, os.environ, client_cwd=cwd)
 
 
 def _names_command(judged: Judged) -> bool:

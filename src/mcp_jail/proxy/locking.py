@@ -20,7 +20,7 @@ from mcp_jail.core.lock import NO_ERA, ItemKind, Lock, Pin, key_of, pin, without
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import LockFirst
 from mcp_jail.errors import JailError, LaunchMismatchError
-from mcp_jail.proxy.identity import COMMAND, changes, launch_identity
+from mcp_jail.proxy.identity import COMMAND, IN_DIRECTORY, changes, launch_identity
 from mcp_jail.proxy.prepare import Judged, Prepared
 from mcp_jail.store.locks import LockFiles, Version, lock_files, read_proposal
 
@@ -85,10 +85,12 @@ def new_catalogue(prepared: Prepared, locked: Locked) -> Catalogue:
     if catalogue.standing(ItemKind.LAUNCH, COMMAND) is not Standing.APPROVED:
         with suppress(JailError):  # the mismatch is the error to tell
             locked.files.write_pending(catalogue.seen)
+        said = _changes(locked.lock, identity)
+        hint = f"look at it with: mcp-jail diff {called(prepared.judged)}"
+        if any(line[1:].startswith(IN_DIRECTORY) for line in said):
+            hint += "; server.cwd in the policy names one directory for all starts"
         raise LaunchMismatchError(
-            "another server is started than the one you approved",
-            hint=f"look at it with: mcp-jail diff {called(prepared.judged)}",
-            said=_changes(locked.lock, identity),
+            "another server is started than the one you approved", hint=hint, said=said
         )
     return catalogue
 
