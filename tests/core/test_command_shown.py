@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_jail.core.command_shown import shown_command, without_secret
+from mcp_jail.core.command_shown import (
+    digested,
+    is_digested,
+    launch_shown,
+    shown_command,
+    without_secret,
+)
 
 TOKEN = "ghp_0123456789abcdefghij0123456789abcdef"
 
@@ -32,3 +38,29 @@ def test_a_command_is_shown_without_its_secrets(words: tuple[str, ...], shown: s
 def test_a_text_keeps_what_is_no_secret() -> None:
     assert without_secret(f"a {TOKEN} b {TOKEN}") == "a [secret] b [secret]"
     assert without_secret("") == ""
+
+
+def test_words_are_kept_without_secrets_and_told_apart() -> None:
+    words = ("s", "--level", "3", "--token", "hunter2", "--key=x", TOKEN, "-v")
+    kept = digested(words, b"key")
+    assert [word for word in words if word in kept] == [
+        "s",
+        "--level",
+        "3",
+        "--token",
+        "--key=x",
+        "-v",
+    ]
+    assert [is_digested(word) for word in kept].count(True) == 2
+    assert kept == digested(words, b"key") != digested(words, b"other key")
+    assert shown_command(kept).startswith("s --level 3 --token [secret] --key=x '[secret] ")
+    assert not any(map(is_digested, (*words, "[secret]", "[secret] x")))
+
+
+@pytest.mark.parametrize("value", [None, [], "argv", {"argv": "s"}, {"argv": [1]}, {}])
+def test_what_is_no_launch_is_shown_as_it_is(value: object) -> None:
+    assert launch_shown(value) == value
+    assert launch_shown({"argv": ["--token", "x"], "env": ["A"]}) == {
+        "argv": ["--token", "[secret]"],
+        "env": ["A"],
+    }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from driver import Home
-from mcp_jail.proxy.identity import changes, launch_identity, working_directory
+from mcp_jail.proxy.identity import advice, changes, launch_identity, working_directory
 from mcp_jail.proxy.prepare import prepare
 
 
@@ -30,7 +30,7 @@ def launched(
         environ=environ,
         client_cwd=None if cwd is None else str(cwd),
     )
-    return launch_identity(prepared.plan, prepared.policy)
+    return launch_identity(prepared.plan, prepared.policy, key=b"k" * 32)
 
 
 def script(home: Home, name: str, text: str) -> str:
@@ -41,8 +41,19 @@ def script(home: Home, name: str, text: str) -> str:
 
 
 def test_the_command_is_pinned_word_by_word(home: Home) -> None:
-    found = launched(home, "/usr/bin/env", "true", "--token=a b")
-    assert found["argv"] == ["/usr/bin/env", "true", "--token=a b"]
+    found = launched(home, "/usr/bin/env", "true", "--level=a b")
+    assert found["argv"] == ["/usr/bin/env", "true", "--level=a b"]
+
+
+def test_a_secret_of_the_command_is_pinned_and_not_kept(home: Home) -> None:
+    one, same, other = (
+        launched(home, "/usr/bin/env", "true", "--token", token)["argv"]
+        for token in ("hunter2", "hunter2", "hunter3")
+    )
+    assert one == same != other
+    assert one[:3] == ["/usr/bin/env", "true", "--token"]
+    assert one[3].startswith("[secret] ")
+    assert "hunter" not in f"{one}{other}"
 
 
 def test_the_environment_is_pinned_by_name_and_no_value_is_kept(home: Home) -> None:
@@ -139,8 +150,32 @@ def test_changes_are_told_line_by_line_without_secrets() -> None:
     )
     assert changes({"argv": ["s", "--token=a"]}, {"argv": ["s", "--token=b"]}) == (
         "- s --token=[secret]",
-        "+ s --token=[secret] (with another secret)",
+        "+ s --token=[secret] (with another secret, or one that was kept as it is)",
+    )
+    assert changes({"for": ["s", "--token", "a"]}, {"for": ["s", "--token", "b", "c"]}) == (
+        "- for s --token [secret]",
+        "+ for s --token [secret] c",
     )
     assert changes({"scripts": {"a": "1"}}, {"scripts": {"b": "1"}}) == ("- script a", "+ script b")
     assert changes({"version": "1"}, {"version": "2"}) == ("- version 1", "+ version 2")
     assert changes(after, after) == ()
+
+
+@pytest.mark.parametrize(
+    ("approved", "now", "words"),
+    [
+        ({"argv": ["/a/node", "x"]}, {"argv": ["/b/node", "x"]}, "whole path"),
+        ({"argv": ["x"], "interpreters": ["/a/node"]}, {"argv": ["x"], "interpreters": ["/b/node"]},
+         "whole path"),
+        ({"argv": ["/a/node"]}, {"argv": ["/a/node"], "cwd": "/b"}, "server.cwd"),
+        ({"argv": ["/a/node"]}, {"argv": ["/b/evil"]}, ""),
+        ({"argv": ["/a/node", "x"]}, {"argv": ["/a/node", "y"]}, ""),
+        ({}, {}, ""),
+    ],
+)  # fmt: skip
+def test_who_stands_elsewhere_is_told_what_makes_launches_the_same(
+    approved: dict[str, Any], now: dict[str, Any], words: str
+) -> None:
+    said = advice(approved, now)
+    assert words in said
+    assert bool(said) is bool(words)

@@ -92,6 +92,27 @@ def test_words_begin_where_an_option_says(clone: Path) -> None:
     assert held(clone / "deep", "npm", "--prefix=..", "start").scripts.keys() == {"../package.json"}
 
 
+def test_the_project_of_a_directory_counts_for_nothing_where_another_is_named(
+    clone: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    (other / "serve").write_text("")
+    (other / "pyproject.toml").write_text("[project]\n")
+    found = held(clone, "uv", "run", "--directory", str(other), "python", "serve")
+    assert sorted(found.scripts) == [f"{other}/pyproject.toml", f"{other}/serve"]
+    assert found.cwd is None
+
+
+@pytest.mark.parametrize(
+    "words", [("npm", "start"), ("npx", "@me/tool"), ("python3", "-m", "mod")], ids=" ".join
+)
+def test_what_lies_in_a_directory_that_is_not_shared_is_not_found(
+    clone: Path, words: tuple[str, ...]
+) -> None:
+    found = launched_code(words, str(clone), (), is_shared=False)
+    assert (found.scripts, found.cwd) == ({}, None)
+
+
 def test_an_absolute_script_needs_no_directory(clone: Path) -> None:
     found = held(clone / "deep", "python3", str(clone / "server"))
     assert list(found.scripts) == [f"{clone}/server"]

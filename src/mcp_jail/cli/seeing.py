@@ -13,15 +13,16 @@ import msgspec
 
 from mcp_jail.core import lock as locks
 from mcp_jail.core import review as reviews
+from mcp_jail.core.command_shown import is_digested
 from mcp_jail.core.lock import ItemKind, Lock, Pin
 from mcp_jail.errors import JailError, UsageError
-from mcp_jail.proxy.identity import COMMAND, working_directory
+from mcp_jail.proxy.identity import working_directory
 from mcp_jail.proxy.lister import peers_of
 from mcp_jail.proxy.live import Look, LookError, look
 from mcp_jail.proxy.locking import called, launch_pin
 from mcp_jail.proxy.prepare import Judged, Prepared, with_jail
 
-LAUNCH_KEY: Final = locks.key_of(ItemKind.LAUNCH, COMMAND)
+LAUNCH_KEY: Final = locks.key_of(ItemKind.LAUNCH, locks.COMMAND)
 
 # Lines of the server's error stream that explain why it cannot be looked at.
 SAID: Final = 5
@@ -114,7 +115,12 @@ def _remembered(judged: Judged, files: Files, again: str) -> tuple[str, ...]:
             value = each.value if isinstance(each.value, dict) else {}
             words = value.get("for") or value.get("argv")  # a package's argv is of one version
             if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
-                return tuple(words)
+                if not any(map(is_digested, words)):
+                    return tuple(words)
+                raise UsageError(
+                    f"the command of '{judged.policy.name}' holds a secret, which is not kept",
+                    hint=f"put it behind: mcp-jail {again} {called(judged)} -- COMMAND...",
+                )
     raise UsageError(
         f"nothing to start: policy '{judged.policy.name}' names no server.command",
         hint=f"put it behind: mcp-jail {again} {called(judged)} -- COMMAND...",

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from mcp_jail.core.sha256 import hmac_sha256
 from mcp_jail.core.telling import is_telling, is_telling_flag, shape_spans
 
 # What stands in a secret's place.
 SECRET: Final = "[secret]"  # noqa: S105
+
+# Bytes of an HMAC that are kept: enough to tell two secrets of one command apart.
+DIGEST_BYTES: Final = 8
+_DIGESTED: Final = re.compile(rf"{re.escape(SECRET)}.* [0-9a-f]{{{2 * DIGEST_BYTES}}}\Z", re.DOTALL)
 
 
 def shown_command(words: Sequence[str]) -> str:
@@ -34,6 +40,19 @@ def without_secrets(words: Sequence[str]) -> list[str]:
     return shown
 
 
+def digested(words: Sequence[str], key: bytes) -> list[str]:
+    """The words as they are kept: one that holds a secret with its HMAC in the secret's place."""
+    return [
+        word if word == shown else f"{shown} {hmac_sha256(key, _bytes(word))[:DIGEST_BYTES].hex()}"
+        for word, shown in zip(words, without_secrets(words), strict=True)
+    ]
+
+
+def is_digested(word: str) -> bool:
+    """Whether a word was kept without its secret, so that nothing can be started by it."""
+    return _DIGESTED.search(word) is not None
+
+
 def launch_shown(launch: Any) -> Any:
     """A launch identity as people may read it; its words are those of a command."""
     if not isinstance(launch, dict):
@@ -47,6 +66,10 @@ _COMMANDS: Final = frozenset({"argv", "for"})
 def _words(value: Any) -> Any:
     is_command = isinstance(value, list) and all(isinstance(word, str) for word in value)
     return without_secrets(value) if is_command else value
+
+
+def _bytes(word: str) -> bytes:
+    return word.encode("utf-8", "surrogateescape")
 
 
 def without_secret(text: str) -> str:

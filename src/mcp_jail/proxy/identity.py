@@ -14,23 +14,20 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_jail.core.command_shown import shown_command
+from mcp_jail.core.command_shown import digested, shown_command
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.spec import Plan
 from mcp_jail.proxy.launched_code import launched_code
 from mcp_jail.proxy.packaged import Packaged
 
-# The item's name in a lock.
-COMMAND: Final = "command"
 
-# How a change tells of the working directory.
-IN_DIRECTORY: Final = " in the directory "
-
-
-def launch_identity(plan: Plan, policy: Policy, package: Packaged | None = None) -> dict[str, Any]:
+def launch_identity(
+    plan: Plan, policy: Policy, package: Packaged | None = None, *, key: bytes
+) -> dict[str, Any]:
     """What is pinned of a launch; reads the scripts that the command names.
 
-    Of a package the version, and the digest of its whole tree.
+    Of a package the version, and the digest of its whole tree. Of a secret among the words, its
+    HMAC under `key`: what is pinned lies on disk.
     """
     own = () if package is None else package.shares  # its digest is over all of them
     code = launched_code(
@@ -40,8 +37,11 @@ def launch_identity(plan: Plan, policy: Policy, package: Packaged | None = None)
         is_shared=plan.cwd != plan.env.get("HOME"),
     )
     where = {"cwd": code.cwd, "places": code.places}
-    return ({} if package is None else package.identity) | {
-        "argv": list(plan.command),
+    of_package = {} if package is None else package.identity
+    if "for" in of_package:
+        of_package["for"] = digested(of_package["for"], key)
+    return of_package | {
+        "argv": digested(plan.command, key),
         "env": sorted({*policy.env.pass_, *policy.env.set, *policy.env.secret}),
         "scripts": code.scripts,
         "interpreters": list(plan.interpreters),
@@ -58,12 +58,13 @@ def working_directory(launch: Any) -> str | None:
 def changes(approved: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
     """What a launch has that the approved one had not, in lines; secrets are taken out."""
     lines: list[str] = []
-    if approved.get("argv") != now.get("argv"):
-        before, after = (shown_command(side.get("argv", ())) for side in (approved, now))
-        lines += [f"- {before}", f"+ {after}" + (_OTHERWISE if before == after else "")]
+    for member, told in (("argv", ""), ("for", "for ")):
+        if approved.get(member, ()) != now.get(member, ()):
+            old, new = (told + shown_command(side.get(member, ())) for side in (approved, now))
+            lines += [f"- {old}", f"+ {new}" + (_OTHERWISE if old == new else "")]
     if approved.get("cwd") != now.get("cwd"):
         sides = (("-", approved.get("cwd")), ("+", now.get("cwd")))
-        lines += [f"{sign}{IN_DIRECTORY}{cwd}" for sign, cwd in sides if cwd]
+        lines += [f"{sign} in the directory {cwd}" for sign, cwd in sides if cwd]
     for key, what in (("env", "variable"), ("interpreters", "interpreter")):
         before, after = approved.get(key, ()), now.get(key, ())
         lines += [f"- {what} {name}" for name in before if name not in after]
@@ -76,8 +77,26 @@ def changes(approved: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, .
     return tuple(lines)
 
 
-_TOLD: Final = frozenset({"argv", "cwd", "env", "interpreters", "scripts"})
-_OTHERWISE: Final = " (with another secret)"
+def advice(approved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What makes launches the same that differ in nothing but where their client stands."""
+    if approved.get("cwd") != now.get("cwd"):
+        return "server.cwd in the policy names one directory for all starts"
+    places = _places(approved), _places(now)
+    is_same = [os.path.basename(place) for place in places[0]] == [
+        os.path.basename(place) for place in places[1]
+    ]
+    if places[0] != places[1] and is_same:
+        return "where clients have another PATH each, name the program's whole path in the policy"
+    return ""
+
+
+def _places(launch: Mapping[str, Any]) -> list[str]:
+    """Where the program lies, and the interpreters of PATH."""
+    return [*launch.get("argv", ())[:1], *launch.get("interpreters", ())]
+
+
+_TOLD: Final = frozenset({"argv", "cwd", "env", "for", "interpreters", "scripts"})
+_OTHERWISE: Final = " (with another secret, or one that was kept as it is)"
 
 
 def _scripts(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

@@ -44,7 +44,7 @@ def launched_code(
 
     `is_shared` says whether the working directory is one of the host's.
     """
-    looking = _Looking(cwd, _bases(command, cwd))
+    looking = _Looking(cwd, _bases(command, cwd), is_shared=is_shared)
     names = {command[0]: None} if _has_shebang(command[0]) else {}
     names |= dict.fromkeys(looking.scripts(command[1:]))
     names |= dict.fromkeys(looking.code(command))
@@ -72,8 +72,11 @@ def launched_code(
 class _Looking:
     """Where names of a command begin: its working directory, and what it names in its stead."""
 
-    def __init__(self, cwd: str, bases: tuple[str, ...]) -> None:
+    def __init__(self, cwd: str, bases: tuple[str, ...], *, is_shared: bool) -> None:
         self._cwd, self._bases = cwd, bases
+        # Where a project is named, that of the working directory is none of the command's.
+        self._projects = bases[1:] or (bases if is_shared else ())
+        self._own = bases if is_shared else bases[1:]
         self.depends = False  # on the working directory, by more than the names of files
 
     def scripts(self, words: tuple[str, ...]) -> Iterator[str]:
@@ -90,9 +93,14 @@ class _Looking:
     def code(self, command: tuple[str, ...]) -> Iterator[str]:
         """The files that are code by what the program does with a word."""
         has_script = False
+        where = {
+            Role.MODULE: self._own,
+            Role.PACKAGE: self._projects,
+            Role.PROJECT: self._projects,
+        }
         for role, text in code_words(command):
             found: list[str] = []
-            for base in self._bases:
+            for base in where.get(role, self._bases):
                 match role:
                     case Role.SCRIPT if not has_script:
                         found += self._script(base, text)
