@@ -79,6 +79,7 @@ TESTED_THROUGH: Final = {
     "clients/document.py": "wrap/test_json_spans.py",
     "clients/health.py": "wrap/test_health.py",
     "clients/json_spans.py": "wrap/test_json_spans.py",
+    "clients/known_launch.py": "wrap/test_policy_names.py",
     "clients/managed.py": "wrap/test_managed.py",
     "clients/our_entries.py": "wrap/test_planning.py",
     "clients/planning.py": "wrap/test_planning.py",

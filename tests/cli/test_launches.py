@@ -103,6 +103,29 @@ def test_another_launch_under_an_approved_name_is_refused_with_what_changed(
     assert run(home, "fs", *command("echo.py"))[0] == 0  # what was approved still starts
 
 
+def test_a_policy_that_is_for_no_command_says_at_each_start_what_gets_its_jail(home: Home) -> None:
+    home.write_policy(f"filesystem: {{read_only: [{SERVERS}]}}\nlock: {{first: review}}\n")
+    words = (*command("echo.py"), "--token", "hunter2")
+    for _ in range(2):
+        code, said, listed = run(home, "fs", *words)
+        assert (code, listed) == (0, [])
+        assert "the policy names no command and none was approved" in said
+        assert f"now that is: {PYTHON} -I -S {ECHO} --token [secret]" in said
+    approve = [str(MCP_JAIL), "approve", "fs", "--yes", "--seen", digest_of(home)]
+    subprocess.run(approve, env=home.environ(), check=True, capture_output=True)
+    assert "names no command" not in run(home, "fs", *words)[1]
+    named = f"filesystem: {{read_only: [{SERVERS}]}}\nserver: {{command: [{PYTHON}, {ECHO}]}}\n"
+    home.write_policy(named, "named")
+    assert "names no command" not in run(home, "named")[1]
+
+
+def digest_of(home: Home) -> str:
+    """What `diff` says is shown."""
+    diff = [str(MCP_JAIL), "diff", "fs", "--json"]
+    said = subprocess.run(diff, env=home.environ(), check=True, capture_output=True, text=True)
+    return str(json.loads(said.stdout)["digest"])
+
+
 def test_what_a_policy_passes_more_is_another_launch(home: Home) -> None:
     assert run(home, "fs", *command("echo.py"))[0] == 0
     home.write_policy(TRUST + "env: {pass: [API_KEY], set: {LD_PRELOAD: /tmp/x.so}}\n")
@@ -286,8 +309,9 @@ def test_no_secret_of_a_command_line_is_told(home: Home, is_named: bool) -> None
     assert code == 3
     assert "--api-key [secret]" in " ".join(said.replace("|", "").split())
     assert "with another secret" in " ".join(said.replace("|", "").split())
-    audit = home.state / "fs.jsonl"
-    assert "hunter" not in said + (audit.read_text() if audit.exists() else "")
+    kept = [path.read_text() for path in home.state.rglob("*.json*")]
+    assert kept or is_named
+    assert "hunter" not in said + "".join(kept)
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=" ".join)
@@ -305,6 +329,20 @@ def test_no_secret_of_a_command_line_is_shown_where_it_is_looked_at(
     assert "hunter" not in said
     if not options:
         assert "the same words, with another secret" in said
+
+
+def test_a_look_needs_the_command_again_where_it_holds_a_secret(home: Home) -> None:
+    words = ("--", PYTHON, "-I", "-S", ECHO, "--api-key", "hunter2")
+    assert run(home, "fs", *words)[0] == 0
+    diff = [str(MCP_JAIL), "diff", "fs", "--live"]
+    said = subprocess.run(diff, env=home.environ(), capture_output=True, text=True, check=False)
+    assert said.returncode == 2
+    assert "holds a secret, which is not kept" in said.stderr
+    said = subprocess.run(
+        [*diff, *words], env=home.environ(), capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stderr
+    assert "launch/command" not in said.stdout
 
 
 def test_another_program_of_that_name_first_in_path_is_another_launch(home: Home) -> None:
