@@ -44,7 +44,6 @@ TESTED_THROUGH: Final = {
     "cli/client_files.py": "cli/test_wrap.py",
     "cli/comparison.py": "cli/test_diff.py",
     "cli/doctor.py": "cli/test_commands.py",
-    "cli/doctor_files.py": "cli/test_wrap.py",
     "cli/lock_rows.py": "cli/test_show.py",
     "cli/out.py": "cli/test_commands.py",
     "cli/report_page.py": "cli/test_report.py",
