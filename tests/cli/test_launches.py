@@ -5,6 +5,7 @@ Each is an attack on the entry of a client's configuration, or on what that name
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -100,6 +101,29 @@ def test_another_launch_under_an_approved_name_is_refused_with_what_changed(
     assert tells(said, f"- {PYTHON} -I -S {ECHO}", f"+ {words[1]} ")
     assert "mcp-jail diff fs" in said
     assert run(home, "fs", *command("echo.py"))[0] == 0  # what was approved still starts
+
+
+def test_a_policy_that_is_for_no_command_says_at_each_start_what_gets_its_jail(home: Home) -> None:
+    home.write_policy(f"filesystem: {{read_only: [{SERVERS}]}}\nlock: {{first: review}}\n")
+    words = (*command("echo.py"), "--token", "hunter2")
+    for _ in range(2):
+        code, said, listed = run(home, "fs", *words)
+        assert (code, listed) == (0, [])
+        assert "the policy names no command and none was approved" in said
+        assert f"now that is: {PYTHON} -I -S {ECHO} --token [secret]" in said
+    approve = [str(MCP_JAIL), "approve", "fs", "--yes", "--seen", digest_of(home)]
+    subprocess.run(approve, env=home.environ(), check=True, capture_output=True)
+    assert "names no command" not in run(home, "fs", *words)[1]
+    named = f"filesystem: {{read_only: [{SERVERS}]}}\nserver: {{command: [{PYTHON}, {ECHO}]}}\n"
+    home.write_policy(named, "named")
+    assert "names no command" not in run(home, "named")[1]
+
+
+def digest_of(home: Home) -> str:
+    """What `diff` says is shown."""
+    diff = [str(MCP_JAIL), "diff", "fs", "--json"]
+    said = subprocess.run(diff, env=home.environ(), check=True, capture_output=True, text=True)
+    return str(json.loads(said.stdout)["digest"])
 
 
 def test_what_a_policy_passes_more_is_another_launch(home: Home) -> None:
@@ -201,6 +225,125 @@ def test_a_script_whose_bytes_changed_is_another_launch(home: Home) -> None:
     code, said, _ = run(home, "fs", "--", "python3", path)
     assert code == 3
     assert tells(said, f"! {path} has other content than the script you approved")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("python3", "FILE"), ("bash", "FILE"), ("python3", "DIRECTORY"), ("env", "python3", "FILE")],
+    ids=" ".join,
+)
+def test_a_script_that_only_its_interpreter_knows_is_held_by_its_bytes(
+    home: Home, words: tuple[str, ...]
+) -> None:
+    path = server(home, name="served")
+    folder = home.projects / "folder"
+    folder.mkdir()
+    if "bash" in words:
+        Path(path).write_text(f"exec {PYTHON} -I -S {ECHO}\n")
+    (folder / "__main__.py").write_text(Path(path).read_text())
+    command = tuple(w.replace("FILE", path).replace("DIRECTORY", str(folder)) for w in words)
+    assert run(home, "fs", "--", *command)[0] == 0
+    changed = folder / "__main__.py" if "DIRECTORY" in words else Path(path)
+    changed.write_text(changed.read_text() + "# changed\n")
+    code, said, listed = run(home, "fs", "--", *command)
+    assert (code, listed) == (3, [])
+    assert tells(said, f"! {changed} has other content than the script you approved")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("python3", "./server.py"), ("python3", "-m", "server"), ("python3", "server.py")],
+    ids=" ".join,
+)
+def test_an_approval_of_one_clone_does_not_carry_to_another(
+    home: Home, words: tuple[str, ...]
+) -> None:
+    for clone in ("one", "other"):
+        (home.projects / clone).mkdir()
+        server(home, "import lib", name=f"{clone}/server.py")
+        (home.projects / clone / "lib.py").write_text("")
+    one, other = home.projects / "one", home.projects / "other"
+    assert run(home, "fs", "--", *words, cwd=one)[0] == 0
+    (other / "lib.py").write_text(f"open({str(home.scratch / 'ran')!r}, 'w')\n")
+    code, said, listed = run(home, "fs", "--", *words, cwd=other)
+    assert (code, listed) == (3, [])
+    assert tells(said, f"- in the directory {one}", f"+ in the directory {other}")
+    assert "server.cwd in the policy" in said
+    assert run(home, "fs", "--", *words, cwd=one)[0] == 0
+
+
+def test_a_directory_that_says_nothing_of_a_command_may_be_any(home: Home) -> None:
+    path = server(home)
+    for name in ("one", "other"):
+        (home.projects / name).mkdir()
+        assert run(home, "fs", "--", "python3", path, cwd=home.projects / name)[0] == 0
+
+
+def test_what_a_client_started_elsewhere_is_approved_from_any_terminal(home: Home) -> None:
+    clone = home.projects / "clone"
+    clone.mkdir()
+    server(home, name="clone/server.py")
+    review = TRUST + "server: {command: [python3, server.py]}\nlock: {first: review}\n"
+    home.write_policy(review)
+    assert run(home, "fs", cwd=clone)[0] == 0
+    diff = [str(MCP_JAIL), "diff", "fs", "--json"]
+    said = subprocess.run(
+        diff, env=home.environ(), check=True, capture_output=True, text=True, cwd=home.path
+    ).stdout
+    assert str(clone) in said
+    digest = json.loads(said)["digest"]
+    approve = [str(MCP_JAIL), "approve", "fs", "--yes", "--seen", digest]
+    subprocess.run(approve, env=home.environ(), check=True, capture_output=True, cwd=home.path)
+    code, said, listed = run(home, "fs", cwd=clone)
+    assert code == 0, said
+    assert "read_file" in listed
+
+
+@pytest.mark.parametrize("is_named", [True, False], ids=["by the policy", "approved"])
+def test_no_secret_of_a_command_line_is_told(home: Home, is_named: bool) -> None:
+    words = (PYTHON, "-I", "-S", ECHO, "--api-key")
+    if is_named:
+        home.write_policy(TRUST + f"server: {{command: [{', '.join(words)}, hunter2]}}\n")
+    else:
+        assert run(home, "fs", "--", *words, "hunter2")[0] == 0
+    code, said, _ = run(home, "fs", "--", *words, "hunter3")
+    assert code == 3
+    assert "--api-key [secret]" in " ".join(said.replace("|", "").split())
+    assert "with another secret" in " ".join(said.replace("|", "").split())
+    kept = [path.read_text() for path in home.state.rglob("*.json*")]
+    assert kept or is_named
+    assert "hunter" not in said + "".join(kept)
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=" ".join)
+def test_no_secret_of_a_command_line_is_shown_where_it_is_looked_at(
+    home: Home, options: tuple[str, ...]
+) -> None:
+    words = (PYTHON, "-I", "-S", ECHO, "--api-key")
+    assert run(home, "fs", "--", *words, "hunter2")[0] == 0
+    assert run(home, "fs", "--", *words, "hunter3")[0] == 3
+    diff = [str(MCP_JAIL), "diff", "fs", *options]
+    said = subprocess.run(
+        diff, env=home.environ(), check=True, capture_output=True, text=True
+    ).stdout
+    assert "launch/command" in said
+    assert "hunter" not in said
+    if not options:
+        assert "the same words, with another secret" in said
+
+
+def test_a_look_needs_the_command_again_where_it_holds_a_secret(home: Home) -> None:
+    words = ("--", PYTHON, "-I", "-S", ECHO, "--api-key", "hunter2")
+    assert run(home, "fs", *words)[0] == 0
+    diff = [str(MCP_JAIL), "diff", "fs", "--live"]
+    said = subprocess.run(diff, env=home.environ(), capture_output=True, text=True, check=False)
+    assert said.returncode == 2
+    assert "holds a secret, which is not kept" in said.stderr
+    said = subprocess.run(
+        [*diff, *words], env=home.environ(), capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stderr
+    assert "launch/command" not in said.stdout
 
 
 def test_another_program_of_that_name_first_in_path_is_another_launch(home: Home) -> None:

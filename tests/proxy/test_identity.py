@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from driver import Home
-from mcp_jail.proxy import identity
-from mcp_jail.proxy.identity import changes, launch_identity
+from mcp_jail.proxy.identity import advice, changes, launch_identity, working_directory
 from mcp_jail.proxy.prepare import prepare
 
 
@@ -19,11 +18,19 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def launched(home: Home, *command: str, policy: str = "") -> dict[str, Any]:
+def launched(
+    home: Home, *command: str, policy: str = "", cwd: Path | None = None, path: str = ""
+) -> dict[str, Any]:
     home.write_policy("filesystem: {read_only: [~/projects]}\n" + policy)
-    environ = home.environ(TOKEN="value-of-the-token")
-    prepared = prepare(name="fs", policy_file=None, command=command, environ=environ)
-    return launch_identity(prepared.plan, prepared.policy)
+    environ = home.environ(TOKEN="value-of-the-token") | ({"PATH": path} if path else {})
+    prepared = prepare(
+        name="fs",
+        policy_file=None,
+        command=command,
+        environ=environ,
+        client_cwd=None if cwd is None else str(cwd),
+    )
+    return launch_identity(prepared.plan, prepared.policy, key=b"k" * 32)
 
 
 def script(home: Home, name: str, text: str) -> str:
@@ -34,8 +41,19 @@ def script(home: Home, name: str, text: str) -> str:
 
 
 def test_the_command_is_pinned_word_by_word(home: Home) -> None:
-    found = launched(home, "/usr/bin/env", "true", "--token=a b")
-    assert found["argv"] == ["/usr/bin/env", "true", "--token=a b"]
+    found = launched(home, "/usr/bin/env", "true", "--level=a b")
+    assert found["argv"] == ["/usr/bin/env", "true", "--level=a b"]
+
+
+def test_a_secret_of_the_command_is_pinned_and_not_kept(home: Home) -> None:
+    one, same, other = (
+        launched(home, "/usr/bin/env", "true", "--token", token)["argv"]
+        for token in ("hunter2", "hunter2", "hunter3")
+    )
+    assert one == same != other
+    assert one[:3] == ["/usr/bin/env", "true", "--token"]
+    assert one[3].startswith("[secret] ")
+    assert "hunter" not in f"{one}{other}"
 
 
 def test_the_environment_is_pinned_by_name_and_no_value_is_kept(home: Home) -> None:
@@ -61,14 +79,6 @@ def test_a_program_that_is_a_script_is_pinned_and_an_interpreter_is_not(home: Ho
     assert launched(home, "/usr/bin/python3", "-c", "1")["scripts"] == {}
 
 
-def test_what_is_too_large_for_a_script_is_not_read(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(identity, "SCRIPT_LIMIT", 10)
-    assert launched(home, "/usr/bin/python3", script(home, "s.py", "x" * 11))["scripts"] == {}
-    assert launched(home, "/usr/bin/python3", script(home, "s.py", "x" * 10))["scripts"] != {}
-
-
 def test_a_word_that_is_no_file_is_no_script(home: Home) -> None:
     found = launched(home, "/usr/bin/env", "gone.py", str(home.projects))
     assert found["scripts"] == {}
@@ -78,6 +88,45 @@ def test_where_path_leads_for_an_interpreter_is_pinned(home: Home) -> None:
     path = script(home, "server", "#!/usr/bin/env python3\n")
     assert launched(home, path)["interpreters"] == ["/usr/bin/python3"]
     assert launched(home, script(home, "other", "#!/usr/bin/python3\n"))["interpreters"] == []
+
+
+def test_the_same_program_has_one_spelling_whatever_directory_of_path_comes_first(
+    home: Home,
+) -> None:
+    one = launched(home, "python3", path="/bin:/usr/bin")
+    assert one == launched(home, "python3", path="/usr/bin:/bin")
+
+
+def test_an_approval_of_before_stands_where_the_directory_says_nothing(home: Home) -> None:
+    path = script(home, "server.py", "print(1)\n")
+    assert sorted(launched(home, "/usr/bin/python3", path, cwd=home.projects)) == [
+        "argv",
+        "env",
+        "interpreters",
+        "scripts",
+    ]
+
+
+def test_the_directory_belongs_to_a_command_that_means_another_thing_elsewhere(
+    home: Home,
+) -> None:
+    for clone in ("one", "other"):
+        (home.projects / clone).mkdir()
+        script(home, f"{clone}/server.py", "import lib\n")
+    before = launched(home, "/usr/bin/python3", "./server.py", cwd=home.projects / "one")
+    after = launched(home, "/usr/bin/python3", "./server.py", cwd=home.projects / "other")
+    assert before["scripts"] == after["scripts"]
+    assert working_directory(before) == str(home.projects / "one")
+    assert changes(before, after) == (
+        f"- in the directory {home.projects}/one",
+        f"+ in the directory {home.projects}/other",
+    )
+    assert working_directory(launched(home, "/usr/bin/env", "true", cwd=home.projects)) is None
+
+
+@pytest.mark.parametrize("value", [None, "", {"cwd": 1}, {"cwd": "relative"}, {"cwd": None}])
+def test_a_lock_that_names_no_directory_has_none(value: object) -> None:
+    assert working_directory(value) is None
 
 
 def test_changes_are_told_line_by_line_without_secrets() -> None:
@@ -99,5 +148,34 @@ def test_changes_are_told_line_by_line_without_secrets() -> None:
         "! s.py has other content than the script you approved",
         "+ version 2.0",
     )
+    assert changes({"argv": ["s", "--token=a"]}, {"argv": ["s", "--token=b"]}) == (
+        "- s --token=[secret]",
+        "+ s --token=[secret] (with another secret, or one that was kept as it is)",
+    )
+    assert changes({"for": ["s", "--token", "a"]}, {"for": ["s", "--token", "b", "c"]}) == (
+        "- for s --token [secret]",
+        "+ for s --token [secret] c",
+    )
+    assert changes({"scripts": {"a": "1"}}, {"scripts": {"b": "1"}}) == ("- script a", "+ script b")
     assert changes({"version": "1"}, {"version": "2"}) == ("- version 1", "+ version 2")
     assert changes(after, after) == ()
+
+
+@pytest.mark.parametrize(
+    ("approved", "now", "words"),
+    [
+        ({"argv": ["/a/node", "x"]}, {"argv": ["/b/node", "x"]}, "whole path"),
+        ({"argv": ["x"], "interpreters": ["/a/node"]}, {"argv": ["x"], "interpreters": ["/b/node"]},
+         "whole path"),
+        ({"argv": ["/a/node"]}, {"argv": ["/a/node"], "cwd": "/b"}, "server.cwd"),
+        ({"argv": ["/a/node"]}, {"argv": ["/b/evil"]}, ""),
+        ({"argv": ["/a/node", "x"]}, {"argv": ["/a/node", "y"]}, ""),
+        ({}, {}, ""),
+    ],
+)  # fmt: skip
+def test_who_stands_elsewhere_is_told_what_makes_launches_the_same(
+    approved: dict[str, Any], now: dict[str, Any], words: str
+) -> None:
+    said = advice(approved, now)
+    assert words in said
+    assert bool(said) is bool(words)

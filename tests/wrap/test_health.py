@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_jail.clients.health import Finding, What, look_at_clients
+from mcp_jail.store.trust import trust
 from mcp_jail.store.wrapped import note_all_wrapped
 from wrap.homes import CURSOR, ClientHome
 from wrap.sampled import file_of
@@ -162,3 +163,80 @@ def test_after_unwrap_nothing_is_expected_any_more(home: ClientHome, program: Pa
     path = wrapped(home, program)
     home.unwrap(path)
     assert [each.fails for each in look(home, program)] == [False]
+
+
+def one(home: ClientHome, program: Path, entry: dict[str, Any]) -> list[Finding]:
+    """What is found of one entry, in a home with the policy `time`."""
+    path = wrapped(home, program)
+    edit(path, lambda values: values["mcpServers"].update(time=entry))
+    return look(home, program)
+
+
+RUN = ["run", "time", "--", "uvx", "mcp-server-time"]
+
+
+@pytest.mark.parametrize(
+    ("words", "what", "message"),
+    [
+        (["try", "--", "node", "x.js"], What.NO_SERVER, "starts 'mcp-jail try', which is no"),
+        (["doctor"], What.NO_SERVER, "starts 'mcp-jail doctor', which is no"),
+        ([], What.NO_SERVER, "starts 'mcp-jail', which is no"),
+        (["run"], What.NO_SERVER, "starts 'mcp-jail run', which is no"),
+        (["run", "--policy", "/tmp/gone.yaml"], What.ELSEWHERE, "there is no policy file"),
+        (["run", "--policy=FILE", "--", "x"], What.ELSEWHERE, "is not trusted"),
+        (["run", "own", "--", "/no/such/server"], What.NO_COMMAND, "'/no/such/server' is not"),
+        (["run", "own", "--", "~/no-server"], What.NO_COMMAND, "'~/no-server' is not there"),
+        (["run", "time", "--", "node", "/tmp/x.js"], What.OTHER_COMMAND, "another command than"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_a_start_that_is_none_of_a_policy_here_is_found(
+    home: ClientHome, program: Path, words: list[str], what: What, message: str
+) -> None:
+    file = home.write("any.yaml", "name: any\n")
+    home.write(".config/mcp-jail/policies/own.yaml", "name: own\n")
+    words = [word.replace("FILE", str(file)) for word in words]
+    (found,) = one(home, program, {"command": str(program), "args": words})
+    assert (found.what, found.fails) == (what, True)
+    assert message in found.message
+    assert found.cure
+
+
+def test_a_policy_file_that_was_trusted_is_told_and_fails_nothing(
+    home: ClientHome, program: Path
+) -> None:
+    file = home.write("any.yaml", "name: any\n")
+    trust(home.places, str(file), file.read_bytes(), 0)
+    words = ["run", "--policy", str(file), "--", "x"]
+    (found,) = one(home, program, {"command": str(program), "args": words})
+    assert (found.what, found.fails) == (What.ELSEWHERE, False)
+    assert "mcp-jail show --policy" in found.cure
+
+
+def test_a_command_that_a_pinned_package_stands_for_need_not_be_there(
+    home: ClientHome, program: Path
+) -> None:
+    words = ["run", "time", "--", "/no/such/uvx", "mcp-server-time"]
+    path = wrapped(home, program)
+    edit(path, lambda v: v["mcpServers"].update(time={"command": str(program), "args": words}))
+    policy = Path(home.places.policy("time"))
+    policy.write_text("name: time\npackage: {pypi: mcp-server-time, version: 1.0.0}\n")
+    assert look(home, program) == []
+
+
+def test_a_bare_name_is_no_finding_under_the_short_path_of_cron(
+    home: ClientHome, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert one(home, program, {"command": "mcp-jail", "args": RUN}) == []
+
+
+def test_a_projects_file_that_all_left_is_told_and_fails_nothing(
+    home: ClientHome, program: Path
+) -> None:
+    wrapped(home, program)
+    note_all_wrapped(home.places)
+    home.write(".mcp.json", file_of(team='{"command": "node", "args": ["x.js"]}'))
+    (found,) = look(home, program)
+    assert (found.what, found.fails) == (What.BARE, False)
+    assert "team" in found.message

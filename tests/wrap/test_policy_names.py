@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from mcp_jail.clients.policy_names import Chosen, Names, Wanted, policy_name
+from mcp_jail.core.lock import COMMAND, NO_ERA, ItemKind, Lock, key_of, pin
 from mcp_jail.errors import JailError
+from mcp_jail.store.locks import lock_files
 from mcp_jail.store.places import checked_name
-from wrap.homes import ClientHome
+from wrap.homes import CURSOR, ClientHome
+from wrap.sampled import file_of
 
 TIME = Wanted(("uvx", "mcp-server-time"), {})
 
@@ -61,7 +64,6 @@ def test_a_free_name_is_taken_once_for_each_launch(home: ClientHome) -> None:
     [
         ("server: {command: [uvx, mcp-server-time]}\n", True),
         ("server: {command: [uvx, another]}\n", False),
-        ("tools: {default: deny}\n", True),
     ],
 )
 def test_a_policy_that_is_there_is_used_for_the_same_launch_only(
@@ -82,8 +84,66 @@ def test_a_policy_that_sets_other_variables_is_not_used(home: ClientHome) -> Non
     write(home, "time", "env: {set: {PYTHONPATH: /a}}\n")
     same = Wanted(TIME.command, {"PYTHONPATH": "/a"})
     other = Wanted(TIME.command, {"PYTHONPATH": "/b"})
-    assert names(home).choose("time", "cursor", same) == Chosen("time", is_new=False)
+    assert names(home).choose("time", "cursor", same).name == "time"
     assert names(home).choose("time", "cursor", other) == Chosen("time-cursor", is_new=True)
+
+
+def test_a_policy_that_is_for_no_command_is_told_and_is_none_of_a_projects(
+    home: ClientHome,
+) -> None:
+    write(home, "time", "tools: {default: deny}\n")
+    own = names(home).choose("time", "cursor", TIME)
+    assert own == Chosen("time", is_new=False, is_unclaimed=True)
+    strangers = names(home).choose("time", "claude-code", TIME, is_strangers=True)
+    assert strangers == Chosen("time-claude-code", is_new=True)
+
+
+@pytest.mark.parametrize("is_approved", [True, False], ids=["approved", "seen"])
+@pytest.mark.parametrize(
+    ("launch", "command", "fits"),
+    [
+        ({"argv": ["/usr/bin/uvx", "a"]}, ("uvx", "a"), True),
+        ({"argv": ["/usr/bin/uvx", "a"]}, ("/usr/bin/uvx", "a"), True),
+        ({"argv": ["/usr/bin/uvx", "a"]}, ("/opt/uvx", "a"), False),
+        ({"argv": ["/usr/bin/uvx", "a"]}, ("uvx", "b"), False),
+        ({"argv": ["/usr/bin/uvx", "a"]}, ("uvx", "a", "b"), False),
+        ({"argv": ["/usr/bin/uvx", "a"]}, ("node", "a"), False),
+        (
+            {"argv": ["/usr/bin/s", "--token", "[secret] 0123456789abcdef"]},
+            ("s", "--token", "t"),
+            True,
+        ),
+        ({"argv": ["/usr/bin/s", "t0ken"]}, ("s", "${env:TOKEN}"), True),
+        ({"argv": ["/pkgs/x"], "for": ["uvx", "a"]}, ("uvx", "a"), True),
+        ({"argv": ["/pkgs/x"], "for": ["uvx", "a"]}, ("/pkgs/x",), False),
+    ],
+)
+def test_a_policy_without_a_command_is_for_what_was_approved_or_seen_under_it(
+    home: ClientHome,
+    launch: dict[str, object],
+    command: tuple[str, ...],
+    fits: bool,
+    is_approved: bool,
+) -> None:
+    write(home, "time", "tools: {default: deny}\n")
+    key = key_of(ItemKind.LAUNCH, COMMAND)
+    lock = Lock(name="time", items={key: (pin(ItemKind.LAUNCH, launch, NO_ERA),)})
+    files = lock_files(home.places, "time")
+    if is_approved:
+        files.change(lambda _: lock)
+    else:
+        files.write_pending(lock)
+    chosen = names(home).choose("time", "cursor", Wanted(command, {}))
+    assert chosen == (Chosen("time", is_new=False) if fits else Chosen("time-cursor", is_new=True))
+
+
+def test_a_policy_that_may_not_spell_its_command_is_for_that_alone(home: ClientHome) -> None:
+    path = home.write(CURSOR, file_of(gh='{"command": "npx", "args": ["gh", "${env:GH}"]}'))
+    home.wrap(path)
+    again = Wanted(("npx", "gh", "${env:GH}"), {})
+    assert names(home).choose("gh", "codex", again) == Chosen("gh", is_new=False)
+    other = Wanted(("node", "/tmp/evil.js"), {})
+    assert names(home).choose("gh", "codex", other) == Chosen("gh-codex", is_new=True)
 
 
 def test_a_policy_that_is_not_valid_refuses_instead_of_being_passed_over(home: ClientHome) -> None:

@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 
-from mcp_jail.clients.catalogue import Scope
 from mcp_jail.clients.our_entries import PROGRAM
 from mcp_jail.clients.planning import Circumstances, FilePlan, Group, Outcome, whole
 from mcp_jail.clients.targets import (
@@ -75,7 +74,7 @@ def targets_of(
     left = _not_covered(ground) if arguments.all else []
     if arguments.project:
         return all_found, left
-    projects = [target for target in all_found if _is_project(target)]
+    projects = [target for target in all_found if target.is_project]
     why = "it is a project's file, which others may get"
     left += [whole(target, Group.SKIPPED, why, "--project takes it along") for target in projects]
     return [target for target in all_found if target not in projects], left
@@ -115,7 +114,3 @@ def own_program(home: str) -> str:
 
 # Where uvx and pipx run put a program that is used once.
 _PASSING = ("/.cache/", "/archive-v")
-
-
-def _is_project(target: Target) -> bool:
-    return all(row.scope is Scope.PROJECT for row in target.rows)

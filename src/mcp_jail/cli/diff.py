@@ -21,6 +21,8 @@ from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.lock_rows import AS_APPROVED
 from mcp_jail.cli.out import counted, folded, heading, rows
 from mcp_jail.cli.review_page import print_cuts, print_items, print_lines, short_digest
+from mcp_jail.cli.seeing import LAUNCH_KEY
+from mcp_jail.core.command_shown import launch_shown
 from mcp_jail.core.ignored import in_words
 from mcp_jail.core.lock import Drift, Lock, Pin
 from mcp_jail.core.review import listed_twice
@@ -204,10 +206,14 @@ def _drift(drift: Drift) -> dict[str, Any]:
     return {
         "key": drift.key,
         "change": drift.change.value,
-        "approved": _pin(drift.approved),
-        "seen": _pin(drift.seen),
+        "approved": _pin(drift.key, drift.approved),
+        "seen": _pin(drift.key, drift.seen),
     }
 
 
-def _pin(pin: Pin | None) -> dict[str, Any] | None:
-    return None if pin is None else {"digest": pin.digest, "era": pin.era, "value": pin.value}
+def _pin(key: str, pin: Pin | None) -> dict[str, Any] | None:
+    """A pin; programs keep what they are given, so no secret of a command line is in it."""
+    if pin is None:
+        return None
+    value = launch_shown(pin.value) if key == LAUNCH_KEY else pin.value
+    return {"digest": pin.digest, "era": pin.era, "value": value}

@@ -2,8 +2,9 @@
 
 Looks at what a jail needs from this machine, starts a small one to be sure, and says how to mend
 what is missing. Then at the files of clients: entries that came back bare or were added, programs
-that are gone; and at policies weaker than the default. Ends with 4 when a jail cannot be built,
-with 1 when a client's file or a policy should be mended, so that cron and CI can ask.
+and commands that are gone, policies from elsewhere; and at policies that no run can start, or that
+are weaker than the default. Ends with 4 when a jail cannot be built, with 1 when a
+client's file or a policy should be mended, so that cron and CI can ask.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     trial = not_tried if host.gaps else try_a_jail(host)
     gate = try_a_gate(host) if trial.works else not_tried
     proxy = try_a_proxy(host) if trial.works and not gate.works else not_tried
-    files = look_at_files(os.environ)
+    files = look_at_files(os.environ, has_gate=gate.works or not trial.works)
     desktop = look_at_desktop()
     if arguments.json:
         sys.stdout.write(_as_json(host, trial, gate, proxy, files, desktop))

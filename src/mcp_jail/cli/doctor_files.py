@@ -16,10 +16,12 @@ from mcp_jail.cli.wrap_report import WORD_SHOWN, in_a_line, shown
 from mcp_jail.clients.health import Finding, look_at_clients
 from mcp_jail.clients.targets import Ground
 from mcp_jail.config import load
+from mcp_jail.config.weaker import needs_gate, weaker_keys
 from mcp_jail.core.packages import Pinned, pinned
-from mcp_jail.core.policy import NetworkMode, Policy, Sandbox, Text, Tls, Verdict, Via
-from mcp_jail.errors import JailError, PackageError
+from mcp_jail.core.policy import Policy
+from mcp_jail.errors import JailError, PackageError, PolicyError, UsageError
 from mcp_jail.packages.installed import find
+from mcp_jail.proxy.prepare import prepare
 from mcp_jail.store.places import Places, find_places, home_folder
 from mcp_jail.store.policies import find_policy, policy_names
 
@@ -53,12 +55,12 @@ class Files(msgspec.Struct, frozen=True):
         }
 
 
-def look_at_files(environ: Mapping[str, str]) -> Files:
-    """Look at clients' files and policies."""
+def look_at_files(environ: Mapping[str, str], *, has_gate: bool) -> Files:
+    """Look at clients' files and policies; `has_gate` where this machine can build one."""
     home = home_folder(environ)
     ground = Ground(home, os.getcwd(), environ)
     clients = look_at_clients(find_places(environ), ground, own_program(home))
-    return Files(tuple(clients), tuple(_weaknesses(environ)))
+    return Files(tuple(clients), tuple(_weaknesses(environ, has_gate=has_gate)))
 
 
 def print_files(files: Files, home: str) -> None:
@@ -79,7 +81,7 @@ def print_files(files: Files, home: str) -> None:
         folded("none is weaker than the default")
 
 
-def _weaknesses(environ: Mapping[str, str]) -> Iterator[Weakness]:
+def _weaknesses(environ: Mapping[str, str], *, has_gate: bool) -> Iterator[Weakness]:
     places = find_places(environ)
     for name in policy_names(places):
         try:
@@ -89,10 +91,15 @@ def _weaknesses(environ: Mapping[str, str]) -> Iterator[Weakness]:
             message = f"cannot be used: {error.message}"
             yield Weakness(name, message, f"mcp-jail show {name}", fails=True)
             continue
-        for message, key in _weak_keys(policy):
+        for message, key in weaker_keys(policy):
             cure = f"in {file.path}, take out: {key}"
             yield Weakness(name, message, cure, fails=False)
-        yield from _package_faults(places, name, policy)
+        if not has_gate and needs_gate(policy):
+            message = "cannot be started: no gate can be built here"
+            cure = f"in {file.path}, say network.via: proxy, which is weaker"
+            yield Weakness(name, message, cure, fails=True)
+        faults = [*_package_faults(places, name, policy)]
+        yield from faults or _start_faults(environ, name, policy)
 
 
 def _package_faults(places: Places, name: str, policy: Policy) -> Iterator[Weakness]:
@@ -113,18 +120,26 @@ def _is_installed(places: Places, package: Pinned) -> bool:
         return False  # damaged, and no run starts it
 
 
-def _weak_keys(policy: Policy) -> Iterator[tuple[str, str]]:
-    network, lock = policy.network, policy.lock
-    checks = (
-        (policy.sandbox is not Sandbox.AUTO, "its jail is a weaker one", "sandbox"),
-        (network.mode is NetworkMode.HOST, "it has your whole network", "network.mode"),
-        (network.private is not Verdict.DENY, "it reaches your own network", "network.private"),
-        (network.tls is Tls.ANY, "the name in TLS is not looked at", "network.tls"),
-        (network.via is Via.PROXY, "its network is a proxy's, no gate", "network.via"),
-        (not lock.enabled, "its words are not locked", "lock.enabled"),
-        (policy.tools.default is Verdict.ALLOW, "every tool may be called", "tools.default"),
-        (policy.sampling is Verdict.ALLOW, "it may ask your model", "sampling"),
-        (policy.text is Text.OFF, "hidden characters are not marked", "text"),
-        (policy.limits.weak, "limits that cannot be held are let go", "limits.weak"),
-    )
-    return ((message, key) for is_weak, message, key in checks if is_weak)
+def _start_faults(environ: Mapping[str, str], name: str, policy: Policy) -> Iterator[Weakness]:
+    """Why no run of it can start: what it shares, its command or its package is not as it was.
+
+    Not asked of a command that begins where a client stands. A name that is nowhere fails nothing:
+    a client's PATH may be longer than ours.
+    """
+    command = () if policy.server is None else policy.server.command
+    is_elsewhere = policy.server is not None and policy.server.cwd is None
+    if is_elsewhere and command[:1] and "/" in command[0] and command[0][0] not in "/~":
+        return
+    try:
+        prepare(name=name, policy_file=None, command=(), environ=environ, stand_in=True)
+    except PackageError as error:
+        yield Weakness(name, error.message, f"mcp-jail install {name}", fails=True)
+    except JailError as error:
+        message = error.problems[0].message if isinstance(error, PolicyError) else error.message
+        is_bare = isinstance(error, UsageError) and policy.name == name and not _has_path(command)
+        cure = f"mcp-jail show {name}"
+        yield Weakness(name, f"cannot be started: {message}", cure, fails=not is_bare)
+
+
+def _has_path(command: tuple[str, ...]) -> bool:
+    return "/" in "".join(command[:1])

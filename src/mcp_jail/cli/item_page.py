@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from mcp_jail.cli.inert_text import (
+    ALIKE,
     KEPT,
     Line,
     changed_words,
@@ -18,6 +19,7 @@ from mcp_jail.cli.inert_text import (
     named,
     text_lines,
 )
+from mcp_jail.core.command_shown import launch_shown
 from mcp_jail.core.lock import Drift, ItemKind, Pin, canonical, kind_of
 from mcp_jail.core.word_diff import Op, Stretch, diff
 
@@ -69,6 +71,8 @@ def parts_of(drift: Drift, sheet: Sheet) -> Iterator[Part]:
         yield from _whole(old, "-", sheet)
     elif type(old) is dict and type(new) is dict:
         yield from _changed(old, new, sheet)
+        if kind_of(drift.key) is ItemKind.LAUNCH and canonical(old) == canonical(new):
+            yield Part("argv", (Line(ALIKE, "the same words, with another secret among them"),))
     else:
         yield Part("", _compared(old, new, sheet))
 
@@ -76,6 +80,8 @@ def parts_of(drift: Drift, sheet: Sheet) -> Iterator[Part]:
 def _value(key: str, pin: Pin | None) -> Any:
     """What was pinned, without the name where it is the one that the key says."""
     value = None if pin is None else pin.value
+    if kind_of(key) is ItemKind.LAUNCH:
+        return launch_shown(value)
     member = _KEYS.get(kind_of(key))
     if type(value) is not dict or member is None or value.get(member) != key.partition("/")[2]:
         return value

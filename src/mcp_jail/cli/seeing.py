@@ -13,15 +13,16 @@ import msgspec
 
 from mcp_jail.core import lock as locks
 from mcp_jail.core import review as reviews
+from mcp_jail.core.command_shown import is_digested
 from mcp_jail.core.lock import ItemKind, Lock, Pin
 from mcp_jail.errors import JailError, UsageError
-from mcp_jail.proxy.identity import COMMAND
+from mcp_jail.proxy.identity import working_directory
 from mcp_jail.proxy.lister import peers_of
 from mcp_jail.proxy.live import Look, LookError, look
 from mcp_jail.proxy.locking import called, launch_pin
 from mcp_jail.proxy.prepare import Judged, Prepared, with_jail
 
-LAUNCH_KEY: Final = locks.key_of(ItemKind.LAUNCH, COMMAND)
+LAUNCH_KEY: Final = locks.key_of(ItemKind.LAUNCH, locks.COMMAND)
 
 # Lines of the server's error stream that explain why it cannot be looked at.
 SAID: Final = 5
@@ -68,7 +69,7 @@ def see(judged: Judged, files: Files, wanted: Wanted) -> Side:
             not_looked = error.message
     launch = None
     if wanted.command or _names_command(judged):
-        launch = launch_pin(with_jail(judged, wanted.command, os.environ))
+        launch = launch_pin(_as_run(judged, files, wanted.command))
     seen = left(files.pending, launch, files.approved)
     return Side(seen, launch=launch, not_looked=not_looked)
 
@@ -82,9 +83,20 @@ def left(pending: Lock | None, launch: Pin | None, approved: Lock | None) -> Loc
 
 def _look(judged: Judged, files: Files, wanted: Wanted) -> Side:
     words = wanted.command or _remembered(judged, files, wanted.again)
-    prepared = with_jail(judged, words, os.environ)
+    prepared = _as_run(judged, files, words)
     found, launch = _looked(prepared, files), launch_pin(prepared)
     return Side(reviews.with_launch(found.seen, LAUNCH_KEY, launch), found, launch)
+
+
+def _as_run(judged: Judged, files: Files, words: tuple[str, ...]) -> Prepared:
+    """The jail as the client has it, whose directory a person's terminal need not stand in."""
+    launches = (
+        each.value
+        for lock in (files.pending, files.approved)
+        for each in (() if lock is None else lock.items.get(LAUNCH_KEY, ()))
+    )
+    cwd = next(filter(None, map(working_directory, launches)), None)
+    return with_jail(judged, words, os.environ, client_cwd=cwd)
 
 
 def _names_command(judged: Judged) -> bool:
@@ -103,7 +115,12 @@ def _remembered(judged: Judged, files: Files, again: str) -> tuple[str, ...]:
             value = each.value if isinstance(each.value, dict) else {}
             words = value.get("for") or value.get("argv")  # a package's argv is of one version
             if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
-                return tuple(words)
+                if not any(map(is_digested, words)):
+                    return tuple(words)
+                raise UsageError(
+                    f"the command of '{judged.policy.name}' holds a secret, which is not kept",
+                    hint=f"put it behind: mcp-jail {again} {called(judged)} -- COMMAND...",
+                )
     raise UsageError(
         f"nothing to start: policy '{judged.policy.name}' names no server.command",
         hint=f"put it behind: mcp-jail {again} {called(judged)} -- COMMAND...",

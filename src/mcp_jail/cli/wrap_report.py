@@ -118,6 +118,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "after": _without_secrets(outcome.after),
         "policy": outcome.policy,
         "policy_is_new": outcome.policy_is_new,
+        "policy_is_unclaimed": outcome.policy_is_unclaimed,
         "moved": list(outcome.moved),
     }
 
@@ -132,6 +133,8 @@ def _print_outcome(plan: FilePlan, outcome: Outcome, home: str) -> None:
         bullet(f"  + {_line(outcome.after)}")
     if outcome.policy:
         made = "a new policy" if outcome.policy_is_new else "the same policy"
+        if outcome.policy_is_unclaimed:
+            made = "yours, which names no command: this one gets all that it shares"
         folded(f"  policy {outcome.policy}: {made}")
     if outcome.moved:
         folded(f"  {', '.join(outcome.moved)}: would load code into mcp-jail; now in the policy")

@@ -10,19 +10,24 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum
+from typing import Final
 
 import msgspec
 
 from mcp_jail.clients.document import DocumentError
-from mcp_jail.clients.our_entries import PROGRAM
+from mcp_jail.clients.known_launch import is_for
+from mcp_jail.clients.our_entries import PROGRAM, Ours
 from mcp_jail.clients.planning import Opened, mark_of, open_target
 from mcp_jail.clients.servers import Server, State
 from mcp_jail.clients.targets import ROWS, Ground, Target, existing, named
-from mcp_jail.errors import UsageError
+from mcp_jail.config import load
+from mcp_jail.core.packages import pinned
+from mcp_jail.errors import JailError, UsageError
 from mcp_jail.store.files import FileError
 from mcp_jail.store.places import Places, checked_name
-from mcp_jail.store.policies import policy_names
+from mcp_jail.store.policies import find_policy, policy_names, read_policy
 from mcp_jail.store.wrapped import WrappedFile, all_wrapped, is_all_wrapped
 
 
@@ -34,6 +39,10 @@ class What(Enum):
     DANGLING = "dangling"
     FOREIGN = "foreign"
     NO_POLICY = "no-policy"
+    ELSEWHERE = "elsewhere"
+    NO_SERVER = "no-server"
+    NO_COMMAND = "no-command"
+    OTHER_COMMAND = "other-command"
     UNREADABLE = "unreadable"
     BARE = "bare"
 
@@ -52,7 +61,7 @@ class Finding(msgspec.Struct, frozen=True):
 def look_at_clients(places: Places, ground: Ground, program: str) -> list[Finding]:
     """All findings, file by file; FileError where our own record is damaged."""
     known = {wrapped.path: wrapped for wrapped in all_wrapped(places)}
-    looking = _Looking(places, program, is_all=is_all_wrapped(places))
+    looking = _Looking(places, ground.home, program, is_all=is_all_wrapped(places))
     found: list[Finding] = []
     for target in _targets(ground, known):
         found += looking.at(target, known.get(os.path.realpath(target.path)))
@@ -74,7 +83,8 @@ def _targets(ground: Ground, known: dict[str, WrappedFile]) -> Iterator[Target]:
 class _Looking:
     """What is the same for all files."""
 
-    def __init__(self, places: Places, program: str, *, is_all: bool) -> None:
+    def __init__(self, places: Places, home: str, program: str, *, is_all: bool) -> None:
+        self._places, self._home = places, home
         self._program = os.path.realpath(program)
         self._policies = frozenset(policy_names(places))
         self._is_all = is_all
@@ -96,7 +106,7 @@ class _Looking:
     def _entry(self, target: Target, server: Server, known: WrappedFile | None) -> list[Finding]:
         if server.state is State.WRAPPED:
             return self._wrapped(target, server)
-        watched = known is not None or self._is_all
+        watched = known is not None or (self._is_all and not target.is_project)
         if server.state is not State.BARE or not watched:
             return []
         if known is not None and any(entry.path == server.path for entry in known.entries):
@@ -114,6 +124,8 @@ class _Looking:
         if ours is None or os.path.basename(ours.program) != PROGRAM:
             return []
         program = ours.program if os.path.isabs(ours.program) else shutil.which(ours.program)
+        if program is None and ours.program == PROGRAM:
+            program = self._program  # a client's PATH is longer than that of cron
         again = self._command("unwrap", target, server), self._command("wrap", target, server)
         cure = " && ".join(again)
         if program is None or not os.access(program, os.X_OK):
@@ -125,7 +137,46 @@ class _Looking:
         if ours.policy is not None and not self._has_policy(ours.policy):
             message = f"goes by the policy '{ours.policy}', which is not there"
             return [Finding(What.NO_POLICY, target.path, server.name, message, cure)]
-        return []
+        found = self._of_command(ours) if ours.policy else self._of_words(server)
+        return [
+            Finding(what, target.path, server.name, message, cure, fails=cure != _LOOK)
+            for what, message, cure in found
+        ]
+
+    def _of_words(self, server: Server) -> Iterator[tuple[What, str, str]]:
+        """An entry that goes by no policy of the user's directory; it is somebody's own work."""
+        words = () if server.launch is None else server.launch.words[1:]
+        verb, first, second, *_ = (*words, "", "", "")
+        file = second if first == "--policy" else first.removeprefix("--policy=")
+        if verb != "run" or not first.startswith("--policy") or not file:
+            said = f"{PROGRAM} {verb}".rstrip()
+            yield What.NO_SERVER, f"starts '{said}', which is no server behind a policy", _TAKE_OUT
+            return
+        try:
+            read_policy(self._places, file)
+        except JailError as error:
+            yield What.ELSEWHERE, f"cannot start: {error.message}", _TAKE_OUT
+        else:
+            yield What.ELSEWHERE, f"goes by a policy file that you trusted: '{file}'", _LOOK
+
+    def _of_command(self, ours: Ours) -> Iterator[tuple[What, str, str]]:
+        """A command that is another than its policy is for, or is not there."""
+        if not ours.command:
+            return
+        with suppress(JailError):  # then it is the policy that is told of
+            file = find_policy(self._places, ours.policy or "")
+            policy = load(file.text, file.path).policy
+            if is_for(self._places, self._home, file.text, policy, ours.command) is False:
+                message = f"starts another command than its policy '{ours.policy}' is for"
+                yield What.OTHER_COMMAND, message, f"{_TAKE_OUT}; else: mcp-jail diff {ours.policy}"
+            elif pinned(policy.package) is None and self._is_gone(ours.command[0]):
+                yield What.NO_COMMAND, f"its command '{ours.command[0]}' is not there", _PUT_BACK
+
+    def _is_gone(self, program: str) -> bool:
+        """Whether the path of a program leads nowhere; a name may be on its client's PATH."""
+        path = self._home + program[1:] if program.startswith("~/") else program
+        is_path = os.path.isabs(path) and len(path.split()) == 1
+        return is_path and not os.access(path, os.X_OK)
 
     def _has_policy(self, name: str) -> bool:
         try:
@@ -136,7 +187,7 @@ class _Looking:
     def _bare(self, target: Target, opened: Opened, known: WrappedFile | None) -> list[Finding]:
         """One line for a file that nobody wrapped; it fails nothing."""
         bare = [server for _, server in opened.servers if server.state is State.BARE]
-        if not bare or known is not None or self._is_all:
+        if not bare or known is not None or (self._is_all and not target.is_project):
             return []
         message = f"{len(bare)} not wrapped: {', '.join(server.name for server in bare)}"
         cure = f"mcp-jail wrap {target.path}"
@@ -149,3 +200,8 @@ class _Looking:
 
     def _command(self, verb: str, target: Target, server: Server) -> str:
         return f"mcp-jail {verb} {shlex.quote(target.path)} --server {shlex.quote(server.name)}"
+
+
+_TAKE_OUT: Final = "take the entry out, if it is not yours"
+_PUT_BACK: Final = "put it back, or take the entry out"
+_LOOK: Final = "look at it with mcp-jail show --policy FILE"  # as it may be meant, it fails nothing

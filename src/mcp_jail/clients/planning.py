@@ -9,8 +9,9 @@ from enum import Enum
 
 import msgspec
 
-from mcp_jail.clients.catalogue import Row
+from mcp_jail.clients.catalogue import Row, Scope
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
+from mcp_jail.clients.known_launch import marked
 from mcp_jail.clients.managed import is_managed_file, why_managed
 from mcp_jail.clients.our_entries import wrapped_words
 from mcp_jail.clients.policy_names import Names, Wanted
@@ -56,6 +57,7 @@ class Outcome(msgspec.Struct, frozen=True):
     after: tuple[str, ...] = ()
     policy: str = ""
     policy_is_new: bool = False
+    policy_is_unclaimed: bool = False  # it names no command, and none was approved or seen
     moved: tuple[str, ...] = ()  # variables that go into the policy
 
 
@@ -204,12 +206,17 @@ def _one(given: Circumstances, document: Document, server: Server, names: Names)
 def _made(given: Circumstances, document: Document, server: Server, names: Names) -> _Made:
     """An entry that can be wrapped, wrapped; JailError where it cannot be after all."""
     words, loaders = _launch_as_started(given, server)
-    chosen = names.choose(server.name, server.row.client, Wanted(words, loaders))
+    chosen = names.choose(
+        server.name,
+        server.row.client,
+        Wanted(words, loaders),
+        is_strangers=server.row.scope is Scope.PROJECT,
+    )
     change = wrap_entry(
         document, server, program=given.program, policy=chosen.name, is_file=os.path.isfile
     )
     if chosen.is_new:
-        names.texts[chosen.name] = _policy_text(given, server, chosen.name, words)
+        names.texts[chosen.name] = marked(_policy_text(given, server, chosen.name, words), words)
     text = names.texts.get(chosen.name)
     outcome = msgspec.structs.replace(
         outcome_of(server, Group.DONE),
@@ -217,6 +224,7 @@ def _made(given: Circumstances, document: Document, server: Server, names: Names
         after=(given.program, *wrapped_words(chosen.name), *words),
         policy=chosen.name,
         policy_is_new=chosen.is_new,
+        policy_is_unclaimed=chosen.is_unclaimed,
         moved=tuple(change.remembered.variables),
     )
     return _Made(outcome, change, None if text is None else NewPolicy(chosen.name, text))

@@ -6,6 +6,7 @@ import re
 
 import msgspec
 
+from mcp_jail.clients.known_launch import is_for
 from mcp_jail.config import load
 from mcp_jail.core.policy import Policy
 from mcp_jail.errors import JailError, PolicyError, UsageError
@@ -28,6 +29,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
     name: str
     is_new: bool
+    is_unclaimed: bool = False  # it is there, and for no command yet
 
 
 class Names:
@@ -39,20 +41,34 @@ class Names:
         # The texts of policies to be made: each file that needs one brings it, should another fail.
         self.texts: dict[str, str] = {}
 
-    def choose(self, server: str, client: str, wanted: Wanted) -> Chosen:
-        """The policy of an entry; the same for entries that start the same."""
+    def choose(
+        self, server: str, client: str, wanted: Wanted, *, is_strangers: bool = False
+    ) -> Chosen:
+        """The policy of an entry; the same for entries that start the same.
+
+        One that is for no command yet is taken for the user's own entries, never for those of a
+        project, whose author chose the name.
+        """
         for name in _candidates(server, client):
             if name in self._given:
                 if self._given[name] == wanted:
                     return Chosen(name, is_new=False)
                 continue
             known = self._known(name)
-            if known is None or _fits(known, wanted, self._home):
+            fits = True if known is None else self._fits(*known, wanted)
+            if fits or (fits is None and not is_strangers):
                 self._given[name] = wanted
-                return Chosen(name, is_new=known is None)
+                return Chosen(name, is_new=known is None, is_unclaimed=fits is None)
         raise JailError(f"no policy name is free for '{server}'")
 
-    def _known(self, name: str) -> Policy | None:
+    def _fits(self, text: str, policy: Policy, wanted: Wanted) -> bool | None:
+        """Whether a policy that is there is for this launch; None where nothing says so."""
+        sets = policy.env.set.items()
+        if policy.remote is not None or not wanted.variables.items() <= sets:
+            return False
+        return is_for(self._places, self._home, text, policy, wanted.command)
+
+    def _known(self, name: str) -> tuple[str, Policy] | None:
         try:
             file = find_policy(self._places, name)
         except UsageError:
@@ -60,7 +76,7 @@ class Names:
         except JailError as error:
             raise JailError(f"its policy '{name}' cannot be used: {error.message}") from None
         try:
-            return load(file.text, file.path).policy
+            return file.text, load(file.text, file.path).policy
         except PolicyError as error:
             raise JailError(
                 f"its policy '{name}' is not valid: {error.message}", hint=f"mcp-jail show {name}"
@@ -77,16 +93,3 @@ def _candidates(server: str, client: str) -> list[str]:
     name = policy_name(server)
     beside = policy_name(f"{name[: MAX_NAME_CHARS - len(client) - 5]}-{client}")
     return [name, beside, *(f"{beside}-{number}" for number in range(2, _TRIES))]
-
-
-def _fits(policy: Policy, wanted: Wanted, home: str) -> bool:
-    if policy.remote is not None or not wanted.variables.items() <= policy.env.set.items():
-        return False
-    named = () if policy.server is None else policy.server.command
-    return not named or _spelled_out(named, home) == _spelled_out(wanted.command, home)
-
-
-def _spelled_out(command: tuple[str, ...], home: str) -> tuple[str, ...]:
-    return tuple(
-        home + word[1:] if word == "~" or word.startswith("~/") else word for word in command
-    )

@@ -35,6 +35,11 @@ class Target(msgspec.Struct, frozen=True):
     path: str
     rows: tuple[Row, ...]
 
+    @property
+    def is_project(self) -> bool:
+        """Whether it belongs to a project, so that others may get it or have written it."""
+        return all(row.scope is Scope.PROJECT for row in self.rows)
+
 
 class Ground(msgspec.Struct, frozen=True):
     """Where a search begins: the user's home, the directory we stand in, the variables."""

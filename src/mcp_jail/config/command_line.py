@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from mcp_jail.core.command_shown import without_secret
 from mcp_jail.errors import UsageError
 
 _SHELLS: Final = frozenset("|&;<>()$`\n\r*?[]{}")
@@ -41,6 +42,6 @@ _MORE_THAN_ONE: Final = 2
 
 def _refused(line: str, why: str) -> UsageError:
     return UsageError(
-        f"'{line}' is a line, not a program, and cannot be taken apart: {why}",
+        f"'{without_secret(line)}' is a line, not a program, and cannot be taken apart: {why}",
         hint="write program and arguments apart; what needs a shell goes into a script of yours",
     )

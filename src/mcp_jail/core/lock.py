@@ -49,6 +49,9 @@ KIND_OF_LIST: Final[dict[str, ItemKind]] = {
 }
 
 
+# The name of the one item of its kind: what is started.
+COMMAND: Final = "command"
+
 # The key of what a server offers.
 CAPABILITIES: Final = "server/capabilities"
 

@@ -9,6 +9,7 @@ import os
 from typing import Final
 
 from mcp_jail.config.command_line import in_words
+from mcp_jail.core.command_shown import shown_command
 from mcp_jail.core.policy import Policy
 from mcp_jail.errors import LaunchMismatchError, UsageError
 from mcp_jail.proxy.packaged import Packaged
@@ -22,8 +23,11 @@ def words_of(policy: Policy, given: tuple[str, ...], home: str) -> tuple[str, ..
     named = () if policy.server is None else policy.server.command
     given, named = _in_words(given, home), _in_words(named, home)
     if given and named and given != named:
+        starts, meant = shown_command(given), shown_command(named)
+        if starts == meant:
+            starts += ", with another secret"
         raise LaunchMismatchError(
-            f"the client starts {_line(given)}, the policy '{policy.name}' is for {_line(named)}",
+            f"the client starts {starts}; the policy '{policy.name}' is for {meant}",
             hint="if you changed it yourself, change server.command in the policy to match",
         )
     return given or named
@@ -50,10 +54,4 @@ def _in_words(command: tuple[str, ...], home: str) -> tuple[str, ...]:
     return tuple(
         home + word[1:] if word == "~" or word.startswith("~/") else word
         for word in in_words(command, os.path.exists)
-    )
-
-
-def _line(command: tuple[str, ...]) -> str:
-    return " ".join(
-        word if word.isprintable() and len(word.split()) == 1 else repr(word) for word in command
     )

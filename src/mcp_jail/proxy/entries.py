@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mcp_jail import __version__
 from mcp_jail.core.audit import Entry, Kind
+from mcp_jail.core.command_shown import without_secrets
 from mcp_jail.core.redact import Redactor, known_values
 from mcp_jail.core.spec import Mount, Plan
 from mcp_jail.core.tally import Tally
@@ -31,7 +32,7 @@ def start_entry(
             "version": __version__,
             "policy": prepared.judged.file.path,
             "policy_sha256": prepared.policy_sha256,
-            "command": [blot(word) for word in plan.command],
+            "command": [blot(word) for word in without_secrets(plan.command)],
             "cwd": plan.cwd,
             "mounts": [_mount(mount) for mount in plan.mounts],
             "env": sorted({*plan.env, *plan.secrets}),

@@ -18,6 +18,7 @@ from msgspec import Raw
 from mcp_jail.asks.lineage import clients_of
 from mcp_jail.core.audit import Chain, Entry
 from mcp_jail.core.catalogue import Catalogue
+from mcp_jail.core.lock import Lock
 from mcp_jail.core.redact import Redactor, arguments_digest
 from mcp_jail.core.session import Session
 from mcp_jail.errors import (
@@ -31,7 +32,7 @@ from mcp_jail.gate.process import Gate
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, redactor_of, refused_start, start_entry
 from mcp_jail.proxy.gating import Reports, network_detail, verify
-from mcp_jail.proxy.locking import LockKeeping, new_catalogue, read_locked
+from mcp_jail.proxy.locking import LockKeeping, new_catalogue, read_locked, unclaimed
 from mcp_jail.proxy.loop import Loop
 from mcp_jail.proxy.patterns import fullmatch
 from mcp_jail.proxy.persons import watch
@@ -93,6 +94,7 @@ def guard(
         except LaunchMismatchError as error:
             recorder.append(refused_start(prepared, error.message, redactor.text))
             raise
+        _warn_unclaimed(prepared, locked.lock, errors)
         session = _session(prepared, redactor, key, catalogue)
         reports = None if gate is None else Reports(gate.reports)
         ready = verify(gate, jail)
@@ -125,6 +127,12 @@ def guard(
             errors.tell(event.told)
     entry = end_entry(prepared.plan, session.tally, ending, confined=server.confined)
     return _ended([*(event.entry for event in left), entry], recorder, errors, ending)
+
+
+def _warn_unclaimed(prepared: Prepared, lock: Lock | None, errors: ErrorStream) -> None:
+    """Say what starts by a policy that is for no command yet."""
+    if words := unclaimed(prepared, lock):
+        errors.tell(words)
 
 
 def _settle_package(prepared: Prepared, recorder: Recorder, redactor: Redactor) -> None:

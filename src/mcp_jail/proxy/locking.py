@@ -14,15 +14,26 @@ from typing import Any, Final
 import msgspec
 
 from mcp_jail.core.catalogue import Catalogue
+from mcp_jail.core.command_shown import shown_command
 from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
 from mcp_jail.core.listed import Item, Page, Standing
-from mcp_jail.core.lock import NO_ERA, ItemKind, Lock, Pin, key_of, pin, without_approvals
+from mcp_jail.core.lock import (
+    COMMAND,
+    NO_ERA,
+    ItemKind,
+    Lock,
+    Pin,
+    key_of,
+    pin,
+    without_approvals,
+)
 from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import LockFirst
 from mcp_jail.errors import JailError, LaunchMismatchError
-from mcp_jail.proxy.identity import COMMAND, changes, launch_identity
+from mcp_jail.proxy.identity import advice, changes, launch_identity
 from mcp_jail.proxy.prepare import Judged, Prepared
 from mcp_jail.store.locks import LockFiles, Version, lock_files, read_proposal
+from mcp_jail.store.state_key import state_key
 
 # Seconds between two looks at the lock file while messages pass; one look is a stat(2).
 LOOK_SECONDS: Final = 0.25
@@ -72,7 +83,7 @@ def new_catalogue(prepared: Prepared, locked: Locked) -> Catalogue:
     )
     if not policy.enabled:
         return catalogue
-    identity = launch_identity(prepared.plan, prepared.policy, prepared.package)
+    identity = _identity(prepared)
     launch = Item(COMMAND, identity)
     page = Page(ItemKind.LAUNCH, NO_ERA, (launch,), is_first=True, is_last=True)
     catalogue.compare(page)
@@ -85,24 +96,42 @@ def new_catalogue(prepared: Prepared, locked: Locked) -> Catalogue:
     if catalogue.standing(ItemKind.LAUNCH, COMMAND) is not Standing.APPROVED:
         with suppress(JailError):  # the mismatch is the error to tell
             locked.files.write_pending(catalogue.seen)
-        raise LaunchMismatchError(
-            "another server is started than the one you approved",
-            hint=f"look at it with: mcp-jail diff {called(prepared.judged)}",
-            said=_changes(locked.lock, identity),
-        )
+        raise _mismatch(prepared, locked.lock, identity)
     return catalogue
 
 
-def _changes(lock: Lock, now: dict[str, Any]) -> tuple[str, ...]:
-    """How the launch differs from the approved one; nothing where none is known."""
-    approved = lock.items.get(key_of(ItemKind.LAUNCH, COMMAND), ())
-    return changes(approved[-1].value, now) if approved else ()
+def _mismatch(prepared: Prepared, lock: Lock, now: dict[str, Any]) -> LaunchMismatchError:
+    """The error that tells how the launch differs from the approved one, where one is known."""
+    pins = lock.items.get(key_of(ItemKind.LAUNCH, COMMAND), ())
+    approved = pins[-1].value if pins else now
+    look = f"look at it with: mcp-jail diff {called(prepared.judged)}"
+    return LaunchMismatchError(
+        "another server is started than the one you approved",
+        hint="; ".join(filter(None, (look, advice(approved, now)))),
+        said=changes(approved, now),
+    )
+
+
+def unclaimed(prepared: Prepared, lock: Lock | None) -> str:
+    """What to say of a policy that is for no command yet, so that whoever starts gets its jail."""
+    server = prepared.policy.server
+    is_named = prepared.package is not None or (server is not None and bool(server.command))
+    if is_named or (lock is not None and key_of(ItemKind.LAUNCH, COMMAND) in lock.items):
+        return ""
+    return (
+        f"warning: the policy names no command and none was approved, so any that an entry starts "
+        f"by its name gets what it shares; now that is: {shown_command(prepared.plan.command)}"
+    )
 
 
 def launch_pin(prepared: Prepared) -> Pin:
     """What would be started now, as a lock pins it."""
-    launch = launch_identity(prepared.plan, prepared.policy, prepared.package)
-    return pin(ItemKind.LAUNCH, launch, NO_ERA)
+    return pin(ItemKind.LAUNCH, _identity(prepared), NO_ERA)
+
+
+def _identity(prepared: Prepared) -> dict[str, Any]:
+    key = state_key(prepared.judged.on_disk)
+    return launch_identity(prepared.plan, prepared.policy, prepared.package, key=key)
 
 
 def called(judged: Judged) -> str:

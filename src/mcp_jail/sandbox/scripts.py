@@ -6,6 +6,8 @@ import os
 import re
 from typing import Final
 
+from mcp_jail.config.program_options import PROJECT_OPTIONS
+
 FIRST_LINES: Final = 1024  # bytes read of a script; the kernel reads 256 for a shebang
 SETTINGS_LINES: Final = 200  # lines of a pyvenv.cfg; Python's own has less than ten
 
@@ -13,7 +15,6 @@ SCRIPTS: Final = (
     ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".py", ".pyz", ".rb", ".pl", ".php",
     ".jar", ".sh", ".bash", ".lua", ".jl", ".exs", ".wasm", ".dll", ".r", ".R",
 )  # fmt: skip
-PROJECT_OPTIONS: Final = ("--directory", "--project", "--prefix", "--cwd", "-C")
 
 # Options of env(1) that take nothing, and those whose next word is theirs and no program.
 _ENV_PLAIN: Final = frozenset(

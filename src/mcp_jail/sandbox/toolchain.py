@@ -113,9 +113,13 @@ def _find(name: str, path: str, cwd: str) -> str:
 
 
 def _on_path(name: str, path: str) -> str | None:
-    """Search PATH as a shell does, but never relative to the working directory."""
+    """Search PATH as a shell does, but never relative to the working directory.
+
+    `/bin` is `/usr/bin` on most systems; where it stands in a PATH makes no other program.
+    """
     for directory in path.split(os.pathsep):
-        place = os.path.join(directory, name)
+        is_old = directory.rstrip("/") in {"/bin", "/sbin"}
+        place = os.path.join(os.path.realpath(directory) if is_old else directory, name)
         if directory.startswith("/") and os.path.isfile(place) and os.access(place, os.X_OK):
             return os.path.normpath(place)
     return None
