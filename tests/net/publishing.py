@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import subprocess
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from net.registry import NAME, SERVER
 
-__all__ = ["NAME", "SERVER", "Release", "link", "publish", "publish_source"]
+__all__ = ["NAME", "SERVER", "Release", "link", "publish", "publish_repository", "publish_source"]
 
 # What an install script of a thief does: it looks for what is worth something, tells it to a host
 # by every way it knows, and leaves beside itself what it found and what became of telling it.
@@ -75,6 +76,26 @@ def publish(folder: Path, url: str, releases: Mapping[str, Release], *, name: st
         versions[version] = about
     tags = {"latest": list(releases)[-1]}
     (folder / name).write_text(json.dumps({"name": name, "dist-tags": tags, "versions": versions}))
+
+
+def publish_repository(folder: Path, files: Mapping[str, str]) -> None:
+    """A repository of git as files that any web server can give, at a folder; git(1)."""
+    work = folder.with_name(f"{folder.name}-work")
+    for path, text in files.items():
+        place = work / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+        place.chmod(0o755)
+    who = ("-c", "user.name=n", "-c", "user.email=n@example.com")
+    inside = ("git", "-C", str(work))
+    for words in (
+        (*inside, "init", "-q"),
+        (*inside, "add", "-A"),
+        (*inside, *who, "commit", "-q", "-m", "all"),
+        ("git", "clone", "-q", "--bare", str(work), str(folder)),
+        ("git", "-C", str(folder), "update-server-info"),
+    ):
+        subprocess.run(words, check=True, capture_output=True)
 
 
 def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:

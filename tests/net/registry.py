@@ -11,6 +11,7 @@ import io
 import json
 import tarfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -80,8 +81,8 @@ def make_npm_registry(folder: Path, url: str) -> None:
     (folder / NAME).write_text(json.dumps(about))
 
 
-def make_python_index(folder: Path, url: str) -> None:
-    """The package, below a folder that is served as this URL."""
+def make_python_index(folder: Path, url: str, more: Mapping[str, str] | None = None) -> None:
+    """The package, with `more` files, below a folder that is served as this URL."""
     module, file = NAME.replace("-", "_"), f"{NAME.replace('-', '_')}-1.0-py3-none-any.whl"
     about = f"{module}-1.0.dist-info"
     parts = {
@@ -90,7 +91,7 @@ def make_python_index(folder: Path, url: str) -> None:
         f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\n"
         "Tag: py3-none-any\n",
         f"{about}/entry_points.txt": f"[console_scripts]\n{NAME} = {module}:main\n",
-    }
+    } | dict(more or {})
     parts[f"{about}/RECORD"] = "".join(f"{name},,\n" for name in (*parts, f"{about}/RECORD"))
     with zipfile.ZipFile(folder / file, "w") as archive:
         for name, text in parts.items():

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from driver import running, started, wait_until
-from net.publishing import NAME, SERVER, Release, link, publish
+from net.publishing import NAME, SERVER, Release, link, publish, publish_repository
 from net.user import COMMAND, HOST, User, drafts, plant_secrets, thief, told_to_evil
 from terminal import terminal
 
@@ -173,6 +173,46 @@ def test_a_dependency_from_elsewhere_is_not_fetched(user: User) -> None:
     assert "evil.example.com" in done.stderr
     assert not [line for line in user.asked() if line.startswith("evil")]
     assert not user.tree().exists()
+
+
+def test_a_dependency_from_a_repository_on_the_registrys_own_host_runs_nothing(user: User) -> None:
+    user.url = user.url.replace("https:", "http:")  # git would not trust the machine's authority
+    inner, outer = user.folder / "inner.git", user.folder / "outer.git"
+    user.folder.mkdir()
+    publish_repository(inner, {"package.json": '{"name": "inner", "version": "1.0.0"}'})
+    wants = {"inner": f"git+{user.url}/inner.git"}
+    manifest = {"name": "outer", "version": "1.0.0", "dependencies": wants}
+    manifest |= {"scripts": {"prepare": "./evil.sh"}}
+    evil = """#!/bin/sh
+exec node -e 'fetch("URL/MARK", {method: "POST"})'
+""".replace("URL", user.url).replace("MARK", user.mark)
+    files = {"package.json": json.dumps(manifest), ".npmrc": "git=./evil.sh\n", "evil.sh": evil}
+    publish_repository(outer, files)
+    user.publish(v1_0_0=Release({"dependencies": {"outer": f"git+{user.url}/outer.git"}}))
+    plant_secrets(user)
+    done = user.does("install", "fs", npm_config_registry="")
+    assert done.returncode == 6
+    assert not [line for line in user.asked() if user.mark in line]
+    assert not [line for line in user.asked() if ".git/" in line]
+    assert not user.tree().exists()
+
+
+def test_a_dependency_from_an_address_on_the_registrys_own_host_is_refused(user: User) -> None:
+    publish(user.folder, user.url, {"1.0.0": Release()}, name="other")
+    address = f"{user.url}/other-1.0.0.tgz"
+    user.publish(v1_0_0=Release({"dependencies": {"other": address}}))
+    done = user.does("install", "fs")
+    assert done.returncode == 6
+    assert f"needs 'other' from elsewhere than a registry: '{address}'" in done.stderr
+    assert not user.tree().exists()
+
+
+def test_a_dependency_of_a_registry_under_another_name_is_fetched(user: User) -> None:
+    publish(user.folder, user.url, {"1.0.0": Release()}, name="other")
+    wants = {"other": "^1", "again": "npm:other@1.0.0"}
+    user.publish(v1_0_0=Release({"dependencies": wants}))
+    assert user.install()["new"] is True
+    assert (user.tree() / "node_modules/again/server.js").exists()
 
 
 def test_a_tree_that_somebody_changed_is_not_started(user: User) -> None:

@@ -108,6 +108,13 @@ def source(user: User) -> None:
     publish_source(user.folder, user.url, "source_server", files, page="source-server")
 
 
+def netrc(user: User) -> None:
+    """A login for the host of the index."""
+    path = user.home.path / ".netrc"
+    path.write_text(f"machine {HOST} login me password CANARY\n")
+    path.chmod(0o600)
+
+
 METADATA: Final = "Metadata-Version: 2.1\nName: source-server\nVersion: 1.0\n"
 
 
@@ -152,9 +159,7 @@ def test_what_is_there_as_source_only_is_not_built(user: User) -> None:
 
 def test_a_build_that_is_allowed_finds_no_login_and_reaches_nobody_else(user: User) -> None:
     source(user)
-    netrc = user.home.path / ".netrc"
-    netrc.write_text(f"machine {HOST} login me password CANARY\n")
-    netrc.chmod(0o600)
+    netrc(user)
     package = 'package: {pypi: source-server, version: "1.0", scripts: allow}\n'
     user.policy(("uvx", "source-server"), package)
     done = user.does("install", "fs")
@@ -166,11 +171,51 @@ def test_a_build_that_is_allowed_finds_no_login_and_reaches_nobody_else(user: Us
     assert f"stolen-{user.folder.name}" not in user.machine.log("requests")
 
 
+@pytest.mark.parametrize("file", ["thief.pth", "sitecustomize.py"])
+def test_no_code_of_a_wheel_runs_while_it_is_installed(user: User, file: str) -> None:
+    mark = f"stolen-{user.folder.name}"
+    here = "sitedir" if file.endswith(".pth") else "os.path.dirname(__file__)"
+    steal = f"import os; open(os.path.join({here}, '{mark}'), 'w').write(str(os.environ))\n"
+    make_python_index(user.folder, user.url, {file: steal})
+    netrc(user)
+    user.policy(UVX)
+    done = user.does("install", "fs")
+    assert done.returncode == 0, done.stderr
+    assert len(list(user.packages.rglob(file))) == 1
+    assert list(user.packages.rglob("tiny_server.*.pyc"))  # somebody compiled it
+    assert not list(user.packages.rglob(mark))
+    with started(user.home, "run", "fs") as client:
+        client.open()
+        assert client.close() == 0
+
+
+@pytest.mark.parametrize("kind", ["https", "git+https"])
+def test_a_requirement_from_an_address_of_the_indexs_own_host_is_not_fetched(
+    user: User, kind: str
+) -> None:
+    elsewhere = f"{kind}://{HOST}/{user.folder.name}/other-1.0-py3-none-any.whl"
+    metadata = f"Metadata-Version: 2.1\nName: {NAME}\nVersion: 1.0\nRequires-Dist: other @ "
+    about = "tiny_server-1.0.dist-info/METADATA"
+    make_python_index(user.folder, user.url, {about: f"{metadata}{elsewhere}\n"})
+    user.policy(UVX)
+    done = user.does("install", "fs")
+    assert done.returncode == 6
+    assert "other" in done.stderr
+    assert not [line for line in user.requests() if "other" in line]
+
+
+def test_a_wheel_that_takes_pythons_place_is_refused(user: User) -> None:
+    planted = {"tiny_server-1.0.data/data/bin/python": "#!/bin/sh\nexit 1\n"}
+    make_python_index(user.folder, user.url, planted)
+    user.policy(UVX)
+    done = user.does("install", "fs")
+    assert done.returncode == 6
+    assert not user.packages.exists()
+
+
 def test_a_login_is_used_where_no_code_of_the_package_runs(user: User) -> None:
     make_python_index(user.folder, user.url)
-    netrc = user.home.path / ".netrc"
-    netrc.write_text(f"machine {HOST} login me password CANARY\n")
-    netrc.chmod(0o600)
+    netrc(user)
     user.policy(UVX)
     assert user.does("install", "fs").returncode == 0
     kept = [path for path in user.packages.rglob("*") if path.is_file() and not path.is_symlink()]

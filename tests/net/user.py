@@ -87,7 +87,7 @@ def thief(user: User) -> str:
 
 def plant_secrets(user: User) -> None:
     """What a thief is after: a token of the registry, beside the key that every home here has."""
-    registry = user.url.removeprefix("https:")
+    registry = user.url[user.url.index("//") :]
     text = f"registry={user.url}/\n{registry}/:_authToken=TOKEN-CANARY\n"
     (user.home.path / ".npmrc").write_text(text)
 

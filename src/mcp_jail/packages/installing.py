@@ -61,7 +61,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     It sees no directory of the user's, may write `folder`, which it sees as `place`, and reach
     `hosts`. `files` are put below its HOME, which words and values of the environment call
-    `INSIDE_HOME`. `programs` are others that it needs.
+    `INSIDE_HOME`. `programs` are others that it needs. One that `is_alone` may start no process: no
+    program but its own ever runs there, whatever a stranger's package says.
     """
 
     command: tuple[str, ...]
@@ -71,6 +72,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     place: str | None = None
     hosts: tuple[Reach, ...] = ()
     programs: tuple[str, ...] = ()
+    is_alone: bool = False
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,5 +1,10 @@
 """PyPI's packages: resolved and installed by uv in a jail, wheels only unless scripts are allowed.
 
+uv asks a Python what it is before it does anything, and keeps the answer. So each step with a
+network has one before it without, and may then start no program at all: no Python, least of all
+that of the tree, whose `.pth` files are a package's code. Byte code is written last, without a
+network, by the Python that the tree was made from.
+
 Building from source runs the package's code. A policy that allows it gets a jail that is still
 without any directory of the user's, with the index as its only host, and no logins at all.
 """
@@ -8,15 +13,17 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import msgspec
 
 from mcp_jail.core.packages import PackageKind, Pinned, canonical_name, is_version
 from mcp_jail.errors import PackageError
+from mcp_jail.packages.failing import failed
 from mcp_jail.packages.installing import INSIDE_HOME, Fetched, Jails, Phase, Step, Tell
-from mcp_jail.packages.npm import failed
 from mcp_jail.packages.registries import Source
 
 _QUIET: Final = {
@@ -27,9 +34,8 @@ _QUIET: Final = {
     "UV_HTTP_RETRIES": "1",
     "UV_NO_ENV_FILE": "1",
     "UV_SYSTEM_CERTS": "1",  # this machine's authorities, beside those of the user
-    # Byte code cannot be written at run, and one that depends on times would be stale after a copy.
-    "PYC_INVALIDATION_MODE": "UNCHECKED_HASH",
 }
+_CACHE: Final = ".uv-cache"  # in the directory that is filled, while it is
 _WANTED: Final = "wanted.txt"
 _WHEELS_ONLY: Final = ("--only-binary", ":all:")
 
@@ -48,17 +54,22 @@ class Pypi(msgspec.Struct, frozen=True):
     def newest(self, name: str, spec: str) -> str:
         """The version that a spec means now; the newest one without."""
         wanted = name + spec
-        words = (self._uv(), "pip", "compile", "--no-deps", "--no-header", "--no-annotate")
         python = self._python()
-        ran = self.jails.run(
-            Step(
-                command=(*words, *_WHEELS_ONLY, "--python", python, f"{INSIDE_HOME}/{_WANTED}"),
-                env=_QUIET | self.source.env,
-                files=self.source.files | {_WANTED: f"{wanted}\n".encode()},
-                hosts=self.source.hosts,
-                programs=(python,),
+        with TemporaryDirectory(prefix="mcp-jail-") as folder:
+            env = _QUIET | {"UV_CACHE_DIR": f"{folder}/{_CACHE}"}
+            asked = Step(command=(), env=env, folder=folder, programs=(python,))
+            self._get_to_know(python, asked)
+            words = (self._uv(), "pip", "compile", "--no-deps", "--no-header", "--no-annotate")
+            ran = self.jails.run(
+                msgspec.structs.replace(
+                    asked,
+                    command=(*words, *_WHEELS_ONLY, "--python", python, f"{INSIDE_HOME}/{_WANTED}"),
+                    env=env | self.source.env,
+                    files=self.source.files | {_WANTED: f"{wanted}\n".encode()},
+                    hosts=self.source.hosts,
+                    is_alone=True,
+                )
             )
-        )
         found: dict[str, str] = dict(_FOUND.findall(ran.out.decode(errors="replace")))
         version = found.get(canonical_name(PackageKind.PYPI, name).partition("[")[0])
         if ran.code != 0 or version is None or not is_version(PackageKind.PYPI, version):
@@ -69,33 +80,48 @@ class Pypi(msgspec.Struct, frozen=True):
         """Have uv make a virtual environment with a package and all it needs."""
         tell(Phase.FETCHING)
         python = self._python()
-        words = (self._uv(), "venv", "--no-project", "--python", python, place)
-        step = Step(command=words, env=_QUIET, folder=folder, place=place, programs=(python,))
+        words = (self._uv(), "venv", "--no-project", "--allow-existing", "--python", python, place)
+        env = _QUIET | {"UV_CACHE_DIR": f"{place}/{_CACHE}"}
+        step = Step(command=words, env=env, folder=folder, place=place, programs=(python,))
         ran = self.jails.run(step)
         if ran.code != 0:
             raise failed("no Python environment could be made", ran, self.source)
-        words = (
-            self._uv(),
-            "pip",
-            "install",
-            "--compile-bytecode",
-            "--python",
-            f"{place}/bin/python",
-        )
+        own = f"{place}/bin/python"
+        self._get_to_know(own, step)  # while there is no package in it
         wheels = () if package.scripts else _WHEELS_ONLY
+        words = (self._uv(), "pip", "install", "--python", own, *wheels)
         ran = self.jails.run(
             msgspec.structs.replace(
                 step,
-                command=(*words, *wheels, f"{package.name}=={package.version}"),
-                env=_QUIET | self.source.env,
+                command=(*words, f"{package.name}=={package.version}"),
+                env=env | self.source.env,
                 files=self.source.files,
                 hosts=self.source.hosts,
+                is_alone=not package.scripts,
             )
         )
         if ran.code != 0:
             hint = _NO_WHEEL if "binar" in ran.errors or "wheel" in ran.errors else ""
             raise failed(f"{package} could not be fetched", ran, self.source, hint=hint)
+        shutil.rmtree(os.path.join(folder, _CACHE), ignore_errors=True)  # else it is judged too
+        self._compile(python, step)
         return _fetched(package, folder)
+
+    def _get_to_know(self, python: str, step: Step) -> None:
+        """Have uv ask a Python what it is and keep the answer in the step's cache."""
+        words = (self._uv(), "pip", "list", "--python", python)
+        ran = self.jails.run(msgspec.structs.replace(step, command=words))
+        if ran.code != 0:
+            raise failed(f"'{python}' is no Python that uv can use", ran, self.source)
+
+    def _compile(self, python: str, step: Step) -> None:
+        """Write byte code, which no run can; what cannot be compiled stays as it is.
+
+        One that depends on times would be stale after a copy.
+        """
+        words = ("-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash")
+        alone = (python, "-I", "-S", *words, f"{step.place}/lib")
+        self.jails.run(msgspec.structs.replace(step, command=alone, env={}))
 
     def _uv(self) -> str:
         found = self.jails.find("uv")
@@ -119,6 +145,8 @@ def _fetched(package: Pinned, folder: str) -> Fetched:
     if not programs:
         raise PackageError(f"{package} brings no program that could be started")
     interpreter = os.path.join(folder, "bin", "python")
+    if not os.path.islink(interpreter):
+        raise PackageError(f"{package} puts a file of its own in the place of Python")
     target = os.readlink(interpreter)
     return Fetched(programs=programs, interpreter="bin/python", links_out=frozenset({target}))
 

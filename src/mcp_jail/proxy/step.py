@@ -100,6 +100,7 @@ class JailedSteps:
             cwd=step.folder or "/",
             shares=(*folder, *{share.path: share for share in needed}.values()),
             env={name: self._inside(value) for name, value in step.env.items()},
+            is_alone=step.is_alone,
         )
 
     def _inside(self, text: str) -> str:
