@@ -60,13 +60,14 @@ def publish(folder: Path, url: str, releases: Mapping[str, Release], *, name: st
 
     The last one is the newest.
     """
-    folder.mkdir(exist_ok=True)
+    base = name.rpartition("/")[2]
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
     versions: dict[str, Any] = {}
     for version, release in releases.items():
-        manifest: dict[str, Any] = {"name": name, "version": version, "bin": {name: "server.js"}}
+        manifest: dict[str, Any] = {"name": name, "version": version, "bin": {base: "server.js"}}
         manifest |= dict(release.manifest)
         packed = _packed(manifest, release)
-        file = f"{name}-{version}.tgz"
+        file = f"{base}-{version}.tgz"
         (folder / file).write_bytes(packed)
         digest = base64.b64encode(hashlib.sha512(packed).digest()).decode()
         dist = {"tarball": f"{url}/{file}", "integrity": f"sha512-{digest}"}

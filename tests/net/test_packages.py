@@ -333,6 +333,22 @@ def test_an_unpinned_package_reaches_its_registry_and_no_other_host(user: User) 
     assert "each start runs whatever the registry has then" in shown["lints"][0]
 
 
+def test_an_unpinned_package_of_a_scope_comes_from_the_registry_of_that_scope(user: User) -> None:
+    public = user.folder.with_name(f"{user.folder.name}-public")
+    own, stranger = Release(), Release(server=SERVER.replace('"Ask."', '"Ask a stranger."'))
+    publish(user.folder, user.url, {"1.0.0": own}, name="@corp/tiny-server")
+    publish(public, f"https://{HOST}/{public.name}", {"6.6.6": stranger}, name="@corp/tiny-server")
+    text = f"registry=https://{HOST}/{public.name}/\n@corp:registry={user.url}/\n"
+    (user.home.path / ".npmrc").write_text(text)
+    unpinned(user, "@corp/tiny-server")
+    words, env = user.words("run", "fs")
+    with running(words, env, user.home.path) as client:
+        client.open()
+        (tool,) = client.request("tools/list")["result"]["tools"]
+        assert tool["description"] == "Ask."
+        assert client.close() == 0
+
+
 def test_an_unpinned_package_has_a_cache_of_its_own(user: User) -> None:
     user.publish(v1_0_0=Release())
     unpinned(user)
@@ -354,9 +370,10 @@ def test_a_policy_without_a_network_opens_its_registry_and_not_what_it_lists(use
     assert shown["network"]["allow"] == [{"host": HOST, "tls": "verify-name"}]
 
 
-def unpinned(user: User) -> None:
+def unpinned(user: User, name: str = NAME) -> None:
     trusted = json.dumps(user.machine.trusting)
     user.policy(
-        f"package: {{npm: {NAME}, unpinned: true}}\nenv: {{set: {trusted}}}\n"
-        f"filesystem: {{read_only: [{user.machine.folder}]}}\n"
+        command=("npx", "-y", name),
+        more=f'package: {{npm: "{name}", unpinned: true}}\nenv: {{set: {trusted}}}\n'
+        f"filesystem: {{read_only: [{user.machine.folder}]}}\n",
     )

@@ -28,10 +28,10 @@ class User:
         self.packages = home.path / ".local/share/mcp-jail/packages"
         self.policy()
 
-    def policy(self, more: str = "") -> None:
+    def policy(self, more: str = "", command: tuple[str, ...] = COMMAND) -> None:
         """A policy for the server as clients name it."""
-        command = json.dumps(list(COMMAND))
-        self.home.write_policy(f"server: {{command: {command}}}\ntools: {{default: allow}}\n{more}")
+        words = json.dumps(list(command))
+        self.home.write_policy(f"server: {{command: {words}}}\ntools: {{default: allow}}\n{more}")
 
     def publish(self, **releases: Release) -> None:
         """Put versions into the registry: `v1_0_0=Release()`."""

@@ -29,7 +29,7 @@ def maker_of(
     """
     match kind:
         case PackageKind.NPM:
-            return Npm(jails, npm_source(environ, home))
+            return Npm(jails, npm_source(environ, home, jails.find))
         case PackageKind.PYPI:
             source = python_source(environ, home, with_logins=not scripts)
             return Pypi(jails, source, python)

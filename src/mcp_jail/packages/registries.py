@@ -26,7 +26,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     `env` and `files` (content by the path below HOME) may hold logins.
     """
 
-    urls: tuple[str, ...]  # without logins
+    urls: tuple[str, ...]  # without logins; npm's first is for all that no scope has
+    scopes: dict[str, str] = {}  # of npm: the registry of a scope, as "@mine"
     hosts: tuple[Reach, ...]
     env: dict[str, str] = {}
     files: dict[str, bytes] = {}
