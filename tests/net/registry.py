@@ -81,22 +81,25 @@ def make_npm_registry(folder: Path, url: str) -> None:
     (folder / NAME).write_text(json.dumps(about))
 
 
-def make_python_index(folder: Path, url: str, more: Mapping[str, str] | None = None) -> None:
+def make_python_index(
+    folder: Path, url: str, more: Mapping[str, str] | None = None, *, name: str = NAME
+) -> None:
     """The package, with `more` files, below a folder that is served as this URL."""
-    module, file = NAME.replace("-", "_"), f"{NAME.replace('-', '_')}-1.0-py3-none-any.whl"
+    module = name.replace("-", "_")
+    file = f"{module}-1.0-py3-none-any.whl"
     about = f"{module}-1.0.dist-info"
     parts = {
         f"{module}.py": _PYTHON,
-        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {NAME}\nVersion: 1.0\n",
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
         f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\n"
         "Tag: py3-none-any\n",
-        f"{about}/entry_points.txt": f"[console_scripts]\n{NAME} = {module}:main\n",
+        f"{about}/entry_points.txt": f"[console_scripts]\n{name} = {module}:main\n",
     } | dict(more or {})
-    parts[f"{about}/RECORD"] = "".join(f"{name},,\n" for name in (*parts, f"{about}/RECORD"))
+    parts[f"{about}/RECORD"] = "".join(f"{path},,\n" for path in (*parts, f"{about}/RECORD"))
     with zipfile.ZipFile(folder / file, "w") as archive:
-        for name, text in parts.items():
-            archive.writestr(name, text)
+        for path, text in parts.items():
+            archive.writestr(path, text)
     digest = hashlib.sha256((folder / file).read_bytes()).hexdigest()
-    page = folder / NAME / "index.html"
+    page = folder / name / "index.html"
     page.parent.mkdir()
     page.write_text(f'<!DOCTYPE html><a href="{url}/{file}#sha256={digest}">{file}</a>')

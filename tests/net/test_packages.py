@@ -207,6 +207,20 @@ def test_a_dependency_from_an_address_on_the_registrys_own_host_is_refused(user:
     assert not user.tree().exists()
 
 
+def test_who_installs_is_told_which_registry_gave_what(user: User) -> None:
+    own = user.folder.with_name(f"{user.folder.name}-own")
+    publish(own, f"https://{HOST}/{own.name}", {"1.0.0": Release()}, name="@corp/helper")
+    user.publish(v1_0_0=Release({"dependencies": {"@corp/helper": "1"}}))
+    (user.home.path / ".npmrc").write_text(f"@corp:registry=https://{HOST}/{own.name}/\n")
+    facts = user.install()
+    assert facts["registries"] == {
+        f"{user.url}/": [NAME],
+        f"https://{HOST}/{own.name}/": ["@corp/helper"],
+    }
+    told = " ".join(user.does("install", "fs").stdout.split())
+    assert f"from {user.url}/: {NAME} from https://{HOST}/{own.name}/: @corp/helper" in told
+
+
 def test_a_dependency_of_a_registry_under_another_name_is_fetched(user: User) -> None:
     publish(user.folder, user.url, {"1.0.0": Release()}, name="other")
     wants = {"other": "^1", "again": "npm:other@1.0.0"}

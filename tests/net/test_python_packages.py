@@ -213,6 +213,23 @@ def test_a_wheel_that_takes_pythons_place_is_refused(user: User) -> None:
     assert not user.packages.exists()
 
 
+def test_who_installs_is_told_which_index_gave_what(user: User) -> None:
+    other = user.folder.with_name(f"{user.folder.name}-other")
+    other.mkdir()
+    metadata = f"Metadata-Version: 2.1\nName: {NAME}\nVersion: 1.0\nRequires-Dist: helper\n"
+    make_python_index(user.folder, user.url, {"tiny_server-1.0.dist-info/METADATA": metadata})
+    make_python_index(other, f"https://{HOST}/{other.name}", name="helper")
+    user.policy(UVX)
+    login = f"https://me:CANARY@{HOST}/{other.name}"
+    done = user.does("install", "fs", UV_INDEX=login)
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert f"from {user.url}/: {NAME} from https://{HOST}/{other.name}: helper" in told
+    assert "CANARY" not in done.stdout
+    facts = json.loads(user.does("install", "fs", "--json").stdout)
+    assert list(facts["registries"].values()) == [["helper"], [NAME]]
+
+
 def test_a_login_is_used_where_no_code_of_the_package_runs(user: User) -> None:
     make_python_index(user.folder, user.url)
     netrc(user)

@@ -11,17 +11,18 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.out import bullet, counted, folded, heading, rows
 from mcp_jail.cli.progress import Shown
 from mcp_jail.core.audit import Entry, Kind
-from mcp_jail.core.packages import Pinned, pinned
+from mcp_jail.core.packages import Pinned, canonical_name, pinned
 from mcp_jail.errors import ExitCode, JailError, UsageError
 from mcp_jail.packages.commands import Asked, read_command
-from mcp_jail.packages.installed import Installed
+from mcp_jail.packages.installed import Installed, Record
 from mcp_jail.packages.installing import Phase, install, whole
 from mcp_jail.packages.makers import maker_of
 from mcp_jail.packages.policy_line import line_of, with_package
@@ -35,6 +36,8 @@ from mcp_jail.store.policy_edits import replace_policy
 EXAMPLE = """\
   mcp-jail install filesystem
   mcp-jail install filesystem -- npx -y @modelcontextprotocol/server-filesystem ~/projects"""
+
+NAMED: Final = 3  # packages of one registry that are named
 
 TAKES_COMMAND = True
 USAGE = "mcp-jail install [--json] NAME|--policy FILE [-- COMMAND...]"
@@ -155,6 +158,7 @@ def _facts(done: Installed, *, is_new: bool, line: str) -> dict[str, Any]:
         record.package.kind.value: record.package.name,
         "version": record.package.version,
         "scripts": record.package.scripts,
+        "registries": record.registries,
         "integrity": record.integrity,
         "sha256": record.digest,
         "files": record.files,
@@ -170,10 +174,11 @@ def _for_people(judged: Judged, done: Installed, *, is_new: bool) -> None:
     record = done.record
     heading(f"{record.package}: {'installed' if is_new else 'is installed, and as it was'}")
     size = f"{counted(record.files, 'file', 'files')}, {record.size / 1e6:.1f} MB"
-    integrity = [("registry", record.integrity)] if record.integrity else []
+    integrity = [("integrity", record.integrity)] if record.integrity else []
     scripts = "ran, in a jail without a network" if record.package.scripts else "not run"
     rows(
         [
+            *_origins(record),
             *integrity,
             ("sha256", f"{record.digest} (of all its files)"),
             ("size", size),
@@ -182,6 +187,15 @@ def _for_people(judged: Judged, done: Installed, *, is_new: bool) -> None:
         ]
     )
     folded(f"mcp-jail run {called(judged)} starts it without a network")
+
+
+def _origins(record: Record) -> Iterator[tuple[str, str]]:
+    """Which registry gave the package, and which all that it needs."""
+    own = canonical_name(record.package.kind, record.package.name).partition("[")[0]
+    for url, names in sorted(record.registries.items(), key=lambda each: own not in each[1]):
+        shown = sorted(names, key=lambda name: (name != own, name))
+        more = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
+        yield "from", f"{url}: {', '.join(shown[:NAMED])}{more}"
 
 
 def _print_line(judged: Judged, package: Pinned, *, is_written: bool) -> None:

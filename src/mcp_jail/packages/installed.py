@@ -45,6 +45,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     programs: dict[str, str]  # name to path in the tree
     interpreter: str = ""  # path in the tree of what runs the programs; empty: what PATH has
     integrity: str = ""  # what the registry says of the package itself
+    registries: dict[str, tuple[str, ...]] = {}  # by URL, the packages that came from it
     files: int
     size: int  # bytes
     t: int  # milliseconds since 1970, UTC

@@ -100,6 +100,7 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True):
     programs: dict[str, str]
     interpreter: str = ""
     integrity: str = ""
+    registries: dict[str, tuple[str, ...]] = {}  # what came from where, by URL
     links_out: frozenset[str] = frozenset()
 
 
@@ -133,6 +134,7 @@ def install(places: Places, package: Pinned, maker: Maker, tell: Tell) -> Instal
             programs=fetched.programs,
             interpreter=fetched.interpreter,
             integrity=fetched.integrity,
+            registries=fetched.registries,
             files=measured.files,
             size=measured.size,
             t=time.time_ns() // 1_000_000,

@@ -86,7 +86,7 @@ class Npm(msgspec.Struct, frozen=True):
             raise failed(f"{package} could not be fetched", ran, self.source)
         if package.scripts:
             self._run_scripts(package, folder, place, tell)
-        return fetched(package, folder)
+        return fetched(package, folder, self.source)
 
     def _run_scripts(self, package: Pinned, folder: str, place: str, tell: Tell) -> None:
         tell(Phase.SCRIPTS)

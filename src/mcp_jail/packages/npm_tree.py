@@ -15,6 +15,7 @@ import msgspec
 from mcp_jail.core.packages import Pinned
 from mcp_jail.errors import PackageError
 from mcp_jail.packages.installing import Fetched
+from mcp_jail.packages.registries import Source
 
 MODULES: Final = "node_modules"
 MANIFEST_LIMIT: Final = 4 << 20  # bytes of a package.json
@@ -24,7 +25,7 @@ LISTED_LIMIT: Final = 64 << 20  # of npm's own list of a whole tree; 1,000 packa
 _NEEDS: Final = ("dependencies", "optionalDependencies", "peerDependencies")
 
 
-def fetched(package: Pinned, folder: str) -> Fetched:
+def fetched(package: Pinned, folder: str, source: Source) -> Fetched:
     """The tree of a package; PackageError for one that is another or not from a registry alone."""
     own = os.path.join(MODULES, package.name)
     manifest = _read_json(folder, os.path.join(own, "package.json"), limit=MANIFEST_LIMIT)
@@ -45,7 +46,11 @@ def fetched(package: Pinned, folder: str) -> Fetched:
             hint="only what a registry of yours has by name is installed",
         )
     integrity = listed.get(f"{MODULES}/{package.name}", {}).get("integrity")
-    return Fetched(programs=inside, integrity=integrity if isinstance(integrity, str) else "")
+    return Fetched(
+        programs=inside,
+        integrity=integrity if isinstance(integrity, str) else "",
+        registries=_registries(listed, source),
+    )
 
 
 def _listed(folder: str) -> dict[str, dict[str, Any]]:
@@ -55,6 +60,19 @@ def _listed(folder: str) -> dict[str, dict[str, Any]]:
     if not isinstance(listed, dict):
         raise PackageError(f"npm's list '{path}' names no packages")
     return {path: entry for path, entry in listed.items() if isinstance(entry, dict)}
+
+
+def _registries(
+    listed: Mapping[str, Mapping[str, Any]], source: Source
+) -> dict[str, tuple[str, ...]]:
+    """What came from where: npm asks the registry of a package's scope, else the one for all."""
+    found: dict[str, set[str]] = {}
+    for path, entry in listed.items():
+        if not entry.get("inBundle"):
+            name = str(entry.get("name") or path.rpartition(f"{MODULES}/")[2])
+            url = source.scopes.get(name.partition("/")[0], source.urls[0])
+            found.setdefault(url, set()).add(name)
+    return {url: tuple(sorted(names)) for url, names in found.items()}
 
 
 def _from_elsewhere(listed: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -23,8 +23,8 @@ import msgspec
 from mcp_jail.core.packages import PackageKind, Pinned, canonical_name, is_version
 from mcp_jail.errors import PackageError
 from mcp_jail.packages.failing import failed
-from mcp_jail.packages.installing import INSIDE_HOME, Fetched, Jails, Phase, Step, Tell
-from mcp_jail.packages.registries import Source
+from mcp_jail.packages.installing import INSIDE_HOME, Fetched, Jails, Phase, Ran, Step, Tell
+from mcp_jail.packages.registries import Source, without_login
 
 _QUIET: Final = {
     "UV_NO_CONFIG": "1",
@@ -42,6 +42,7 @@ _WHEELS_ONLY: Final = ("--only-binary", ":all:")
 # Programs of a virtual environment that belong to no package.
 _OF_PYTHON: Final = re.compile(r"python[0-9.]*t?|activate.*|deactivate.*|pydoc.*|Activate\.ps1")
 _FOUND: Final = re.compile(r"^(\S+?)==([^\s;]+)", re.MULTILINE)
+_FROM: Final = re.compile(r"^(\S+?)==.*\n\s+# from (\S+)", re.MULTILINE)
 
 
 class Pypi(msgspec.Struct, frozen=True):
@@ -88,24 +89,46 @@ class Pypi(msgspec.Struct, frozen=True):
             raise failed("no Python environment could be made", ran, self.source)
         own = f"{place}/bin/python"
         self._get_to_know(own, step)  # while there is no package in it
+        registries = self._registries(package, own, step)
         wheels = () if package.scripts else _WHEELS_ONLY
         words = (self._uv(), "pip", "install", "--python", own, *wheels)
         ran = self.jails.run(
-            msgspec.structs.replace(
-                step,
-                command=(*words, f"{package.name}=={package.version}"),
-                env=env | self.source.env,
-                files=self.source.files,
-                hosts=self.source.hosts,
-                is_alone=not package.scripts,
-            )
+            self._asking(package, step, (*words, "-r", f"{INSIDE_HOME}/{_WANTED}"))
         )
         if ran.code != 0:
-            hint = _NO_WHEEL if "binar" in ran.errors or "wheel" in ran.errors else ""
-            raise failed(f"{package} could not be fetched", ran, self.source, hint=hint)
+            raise self._failed(package, ran)
         shutil.rmtree(os.path.join(folder, _CACHE), ignore_errors=True)  # else it is judged too
         self._compile(python, step)
-        return _fetched(package, folder)
+        return _fetched(package, folder, registries)
+
+    def _registries(self, package: Pinned, python: str, step: Step) -> dict[str, tuple[str, ...]]:
+        """What comes from which index, as uv says it before it fetches."""
+        words = (self._uv(), "pip", "compile", "--no-header", "--no-annotate")
+        wheels = () if package.scripts else _WHEELS_ONLY
+        told = ("--emit-index-annotation", "--python", python, f"{INSIDE_HOME}/{_WANTED}")
+        ran = self.jails.run(self._asking(package, step, (*words, *wheels, *told)))
+        if ran.code != 0:
+            raise self._failed(package, ran)
+        found: dict[str, list[str]] = {}
+        for name, url in _FROM.findall(ran.out.decode(errors="replace")):
+            found.setdefault(without_login(url), []).append(name)
+        return {url: tuple(sorted(names)) for url, names in found.items()}
+
+    def _asking(self, package: Pinned, step: Step, command: tuple[str, ...]) -> Step:
+        """A step that may ask the indexes for one version of a package."""
+        wanted = f"{package.name}=={package.version}\n".encode()
+        return msgspec.structs.replace(
+            step,
+            command=command,
+            env=step.env | self.source.env,
+            files=self.source.files | {_WANTED: wanted},
+            hosts=self.source.hosts,
+            is_alone=not package.scripts,
+        )
+
+    def _failed(self, package: Pinned, ran: Ran) -> PackageError:
+        hint = _NO_WHEEL if "binar" in ran.errors or "wheel" in ran.errors else ""
+        return failed(f"{package} could not be fetched", ran, self.source, hint=hint)
 
     def _get_to_know(self, python: str, step: Step) -> None:
         """Have uv ask a Python what it is and keep the answer in the step's cache."""
@@ -140,7 +163,7 @@ class Pypi(msgspec.Struct, frozen=True):
 _NO_WHEEL: Final = "a package without a wheel is built by its own code: scripts: allow lets it"
 
 
-def _fetched(package: Pinned, folder: str) -> Fetched:
+def _fetched(package: Pinned, folder: str, registries: dict[str, tuple[str, ...]]) -> Fetched:
     programs = {name: f"bin/{name}" for name in _listed(os.path.join(folder, "bin"))}
     if not programs:
         raise PackageError(f"{package} brings no program that could be started")
@@ -148,7 +171,12 @@ def _fetched(package: Pinned, folder: str) -> Fetched:
     if not os.path.islink(interpreter):
         raise PackageError(f"{package} puts a file of its own in the place of Python")
     target = os.readlink(interpreter)
-    return Fetched(programs=programs, interpreter="bin/python", links_out=frozenset({target}))
+    return Fetched(
+        programs=programs,
+        interpreter="bin/python",
+        registries=registries,
+        links_out=frozenset({target}),
+    )
 
 
 def _listed(folder: str) -> list[str]:
