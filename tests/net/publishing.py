@@ -55,10 +55,17 @@ class Release(NamedTuple):
     server: str = SERVER
 
 
-def publish(folder: Path, url: str, releases: Mapping[str, Release], *, name: str = NAME) -> None:
+def publish(
+    folder: Path,
+    url: str,
+    releases: Mapping[str, Release],
+    *,
+    name: str = NAME,
+    tags: Mapping[str, str] | None = None,
+) -> None:
     """Put versions of a package into a registry below a folder served as this URL.
 
-    The last one is the newest.
+    The last one is the newest, unless `tags` say otherwise.
     """
     base = name.rpartition("/")[2]
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -71,12 +78,11 @@ def publish(folder: Path, url: str, releases: Mapping[str, Release], *, name: st
         (folder / file).write_bytes(packed)
         digest = base64.b64encode(hashlib.sha512(packed).digest()).decode()
         dist = {"tarball": f"{url}/{file}", "integrity": f"sha512-{digest}"}
-        about = dict(manifest) | {"dist": dist}
+        versions[version] = dict(manifest) | {"dist": dist}
         if "scripts" in manifest:
-            about["hasInstallScript"] = True
-        versions[version] = about
-    tags = {"latest": list(releases)[-1]}
-    (folder / name).write_text(json.dumps({"name": name, "dist-tags": tags, "versions": versions}))
+            versions[version]["hasInstallScript"] = True
+    about = {"name": name, "dist-tags": {"latest": list(releases)[-1]} | dict(tags or {})}
+    (folder / name).write_text(json.dumps(about | {"versions": versions}))
 
 
 def publish_repository(folder: Path, files: Mapping[str, str]) -> None:

@@ -82,15 +82,20 @@ def make_npm_registry(folder: Path, url: str) -> None:
 
 
 def make_python_index(
-    folder: Path, url: str, more: Mapping[str, str] | None = None, *, name: str = NAME
+    folder: Path,
+    url: str,
+    more: Mapping[str, str] | None = None,
+    *,
+    name: str = NAME,
+    version: str = "1.0",
 ) -> None:
     """The package, with `more` files, below a folder that is served as this URL."""
     module = name.replace("-", "_")
-    file = f"{module}-1.0-py3-none-any.whl"
-    about = f"{module}-1.0.dist-info"
+    file = f"{module}-{version}-py3-none-any.whl"
+    about = f"{module}-{version}.dist-info"
     parts = {
         f"{module}.py": _PYTHON,
-        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\n"
         "Tag: py3-none-any\n",
         f"{about}/entry_points.txt": f"[console_scripts]\n{name} = {module}:main\n",
@@ -101,5 +106,5 @@ def make_python_index(
             archive.writestr(path, text)
     digest = hashlib.sha256((folder / file).read_bytes()).hexdigest()
     page = folder / name / "index.html"
-    page.parent.mkdir()
+    page.parent.mkdir(exist_ok=True)
     page.write_text(f'<!DOCTYPE html><a href="{url}/{file}#sha256={digest}">{file}</a>')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -202,6 +203,51 @@ def test_a_requirement_from_an_address_of_the_indexs_own_host_is_not_fetched(
     assert done.returncode == 6
     assert "other" in done.stderr
     assert not [line for line in user.requests() if "other" in line]
+
+
+def test_a_wheel_that_is_bad_is_no_reason_to_build_one(user: User) -> None:
+    make_python_index(user.folder, user.url, {"tiny_server-1.0.dist-info/WHEEL": "no wheel\n"})
+    user.policy(UVX)
+    done = user.does("install", "fs")
+    assert done.returncode == 6
+    assert "scripts: allow" not in done.stderr
+
+
+def test_a_package_that_is_there_as_source_only_is_told_as_that(user: User) -> None:
+    source(user)
+    user.policy(("uvx", "source-server"))
+    done = user.does("install", "fs")
+    assert done.returncode == 6
+    assert "pypi 'source-server' is there as source only" in done.stderr
+    assert "scripts: allow" in done.stderr
+
+
+def test_an_index_that_is_down_is_told_as_that_and_what_it_lacks_as_that(user: User) -> None:
+    make_python_index(user.folder, user.url)
+    user.policy(UVX)
+    down = f"http://{HOST}:9/simple"
+    done = user.does("install", "fs", UV_DEFAULT_INDEX=down)
+    assert done.returncode == 6
+    assert f"'{NAME}' could not be asked for: {down} gave no answer" in done.stderr
+    user.policy(("uvx", "missing"))
+    done = user.does("install", "fs")
+    assert done.returncode == 6
+    assert f"pypi 'missing' is not found in {user.url}/" in done.stderr
+
+
+def test_an_update_keeps_the_python_that_the_command_asks_for(user: User) -> None:
+    make_python_index(user.folder, user.url)
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    user.home.write_policy("tools: {default: allow}\n")
+    done = user.does("install", "fs", "--", "uvx", "--python", python, NAME)
+    assert done.returncode == 0, done.stderr
+    make_python_index(user.folder, user.url, version="1.1")
+    done = user.does("update", "fs", "--yes")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((user.packages / f"{NAME}@1.1" / "record.json").read_text())
+    assert record["python"] == python
+    link = user.packages / f"{NAME}@1.1" / "tree/bin/python"
+    assert os.readlink(link).endswith(f"python{python}")
 
 
 def test_a_wheel_that_takes_pythons_place_is_refused(user: User) -> None:

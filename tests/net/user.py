@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,10 +34,10 @@ class User:
         words = json.dumps(list(command))
         self.home.write_policy(f"server: {{command: {words}}}\ntools: {{default: allow}}\n{more}")
 
-    def publish(self, **releases: Release) -> None:
-        """Put versions into the registry: `v1_0_0=Release()`."""
-        named = {name[1:].replace("_", "."): each for name, each in releases.items()}
-        publish(self.folder, self.url, named)
+    def publish(self, tags: Mapping[str, str] | None = None, **releases: Release) -> None:
+        """Put versions into the registry: `v1_0_0=Release()`, `v2_0_0_b1` for 2.0.0-b1."""
+        named = {_version(name): each for name, each in releases.items()}
+        publish(self.folder, self.url, named, tags=tags)
 
     def words(self, *arguments: str) -> tuple[list[str], dict[str, str]]:
         """A command of ours on the machine, and its environment."""
@@ -79,6 +80,11 @@ class User:
         """The requests that got to any web server for this registry or with this home's secrets."""
         lines = self.machine.log("requests").splitlines()
         return [line for line in lines if f"/{self.folder.name}/" in line]
+
+
+def _version(name: str) -> str:
+    parts = name[1:].split("_")
+    return "-".join([".".join(parts[:3]), *parts[3:]])
 
 
 def thief(user: User) -> str:

@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
@@ -20,9 +21,9 @@ from mcp_jail.cli.out import bullet, counted, folded, heading, rows
 from mcp_jail.cli.progress import Shown
 from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.packages import Pinned, canonical_name, pinned
-from mcp_jail.errors import ExitCode, JailError, UsageError
+from mcp_jail.errors import ExitCode, JailError, PackageError, UsageError
 from mcp_jail.packages.commands import Asked, read_command
-from mcp_jail.packages.installed import Installed, Record
+from mcp_jail.packages.installed import Installed, Record, find, hold, is_of
 from mcp_jail.packages.installing import Phase, install, whole
 from mcp_jail.packages.makers import maker_of
 from mcp_jail.packages.policy_line import line_of, with_package
@@ -61,10 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
         if package is None:
             package = newest(judged, asked, shown)
         was_there = whole(judged.on_disk, package) is not None
-        done = installed(judged, package, shown, python="" if asked is None else asked.python)
+        done = installed(judged, package, shown, asked or asked_of(judged, package))
     finally:
         shown.end()
+    descriptor = hold(done)  # until a policy pins it, which keeps it from mcp-jail prune
     is_written = is_new_line and _write(judged, package)
+    os.close(descriptor)
     facts = _facts(done, is_new=not was_there, line=line_of(package) if is_new_line else "")
     if arguments.json:
         sys.stdout.write(json_page(facts | {"written": is_written}))
@@ -85,14 +88,12 @@ def newest(judged: Judged, asked: Asked | None, shown: Shown) -> Pinned:
     version = asked.version
     if version is None:
         meant = Pinned(kind=asked.kind, name=asked.name, version="")
-        version = version_now(judged, meant, shown, spec=asked.spec, python=asked.python)
+        version = version_now(judged, meant, shown, asked)
     return Pinned(kind=asked.kind, name=asked.name, version=version)
 
 
-def version_now(
-    judged: Judged, package: Pinned, shown: Shown, *, spec: str = "", python: str = ""
-) -> str:
-    """The version that a package's name means now, within `spec`; PackageError."""
+def version_now(judged: Judged, package: Pinned, shown: Shown, asked: Asked) -> str:
+    """The version that a package's name means now, within what is asked for; PackageError."""
     shown.begin(f"{package.kind.value} {package.name}")
     shown.phase(Phase.RESOLVING)
     maker = maker_of(
@@ -101,12 +102,23 @@ def version_now(
         environ=os.environ,
         home=judged.home,
         scripts=package.scripts,
-        python=python,
+        python=asked.python,
     )
-    return maker.newest(package.name, spec)
+    return maker.newest(package.name, asked.wanted)
 
 
-def installed(judged: Judged, package: Pinned, shown: Shown, *, python: str = "") -> Installed:
+def asked_of(judged: Judged, package: Pinned) -> Asked:
+    """What the command of a pinned package asks for: the policy's, else the one it came by."""
+    named = () if judged.policy.server is None else judged.policy.server.command
+    asked = read_command(named)
+    if asked is not None and is_of(asked, package):
+        return asked
+    known = _record(judged, package)
+    spec, python = ("", "") if known is None else (known.spec, known.python)
+    return Asked(kind=package.kind, name=package.name, spec=spec, python=python)
+
+
+def installed(judged: Judged, package: Pinned, shown: Shown, asked: Asked | None) -> Installed:
     """A package in its place, with what is being done shown and recorded; PackageError, AuditError.
 
     The policy's audit has what was tried on the network meanwhile.
@@ -121,10 +133,10 @@ def installed(judged: Judged, package: Pinned, shown: Shown, *, python: str = ""
             environ=os.environ,
             home=judged.home,
             scripts=package.scripts,
-            python=python,
+            python="" if asked is None else asked.python,
         )
         try:
-            done = install(judged.on_disk, package, maker, shown.phase)
+            done = install(judged.on_disk, package, maker, shown.phase, asked)
         except JailError as error:
             write([Entry(kind=Kind.END, name=name, reason=error.message)])
             raise
@@ -142,6 +154,13 @@ def _asked(judged: Judged, command: tuple[str, ...]) -> Asked | None:
         )
     named = () if judged.policy.server is None else judged.policy.server.command
     return read_command(command or named)
+
+
+def _record(judged: Judged, package: Pinned) -> Record | None:
+    with suppress(PackageError):
+        known = find(judged.on_disk, package)
+        return None if known is None else known.record
+    return None
 
 
 def _write(judged: Judged, package: Pinned) -> bool:

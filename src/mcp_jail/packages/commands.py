@@ -54,6 +54,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     python: str = ""
 
     @property
+    def wanted(self) -> str:
+        """The range or tag within which it stays: an exact version is none, a policy has that."""
+        return "" if self.version is not None else self.spec
+
+    @property
     def version(self) -> str | None:
         """The version, where the command asks for exactly one."""
         text = self.spec.removeprefix("==").strip()

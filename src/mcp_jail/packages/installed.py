@@ -45,6 +45,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     programs: dict[str, str]  # name to path in the tree
     interpreter: str = ""  # path in the tree of what runs the programs; empty: what PATH has
     integrity: str = ""  # what the registry says of the package itself
+    spec: str = ""  # the range or tag of the command that it was installed for
+    python: str = ""  # and the Python it asked for
     registries: dict[str, tuple[str, ...]] = {}  # by URL, the packages that came from it
     files: int
     size: int  # bytes
@@ -160,11 +162,17 @@ def command_in(installed: Installed, words: tuple[str, ...]) -> tuple[str, ...]:
     return ("node", place, *arguments) if _is_for(place, b"node") else (place, *arguments)
 
 
-def _refuse_another(asked: Asked, package: Pinned) -> None:
+def is_of(asked: Asked, package: Pinned) -> bool:
+    """Whether a command asks for this package, whatever its version."""
+
     def called(kind: PackageKind, name: str) -> tuple[PackageKind, str]:
         return kind, canonical_name(kind, name)
 
-    if called(asked.kind, asked.name) != called(package.kind, package.name):
+    return called(asked.kind, asked.name) == called(package.kind, package.name)
+
+
+def _refuse_another(asked: Asked, package: Pinned) -> None:
+    if not is_of(asked, package):
         raise LaunchMismatchError(
             f"the command starts {asked.kind.value} '{asked.name}', the policy pins {package}",
             hint="if you changed it yourself, change the policy's package to match",

@@ -22,6 +22,7 @@ import msgspec
 from mcp_jail.core.packages import PackageKind, Pinned
 from mcp_jail.errors import PackageError
 from mcp_jail.packages import tree
+from mcp_jail.packages.commands import Asked
 from mcp_jail.packages.installed import (
     FILES,
     RECORD,
@@ -114,11 +115,16 @@ class Maker(Protocol):
         """Fill an empty directory, which will lie at `place`; PackageError."""
 
 
-def install(places: Places, package: Pinned, maker: Maker, tell: Tell) -> Installed:
-    """The package in its place, as it is there already or newly made; PackageError."""
+def install(
+    places: Places, package: Pinned, maker: Maker, tell: Tell, asked: Asked | None = None
+) -> Installed:
+    """The package in its place, as it is there already or newly made; PackageError.
+
+    What a command asked for is kept with it, for whoever looks for a newer version.
+    """
     known = whole(places, package)
     if known is not None:
-        return known
+        return known if asked is None else _noted(known, asked)
     with _draft(places) as draft:
         final = folder_of(places, package)
         folder = os.path.join(draft, TREE)
@@ -135,6 +141,8 @@ def install(places: Places, package: Pinned, maker: Maker, tell: Tell) -> Instal
             interpreter=fetched.interpreter,
             integrity=fetched.integrity,
             registries=fetched.registries,
+            spec="" if asked is None else asked.wanted,
+            python="" if asked is None else asked.python,
             files=measured.files,
             size=measured.size,
             t=time.time_ns() // 1_000_000,
@@ -159,6 +167,14 @@ def whole(places: Places, package: Pinned) -> Installed | None:
         return None
     record = msgspec.structs.replace(known.record, stamp=measured.stamp)
     replace_private(os.path.join(known.folder, RECORD), msgspec.json.encode(record))
+    return Installed(known.folder, record)
+
+
+def _noted(known: Installed, asked: Asked) -> Installed:
+    """A package that is there already, for another command now."""
+    record = msgspec.structs.replace(known.record, spec=asked.wanted)
+    if record != known.record:
+        replace_private(os.path.join(known.folder, RECORD), msgspec.json.encode(record))
     return Installed(known.folder, record)
 
 

@@ -7,14 +7,15 @@ the registry's tokens: by then everything is there.
 from __future__ import annotations
 
 import os
+import re
 from typing import Final
 
 import msgspec
 
 from mcp_jail.core.packages import PackageKind, Pinned, is_version
 from mcp_jail.errors import PackageError
-from mcp_jail.packages.failing import failed
-from mcp_jail.packages.installing import Fetched, Jails, Phase, Step, Tell
+from mcp_jail.packages.failing import failed, not_had
+from mcp_jail.packages.installing import Fetched, Jails, Phase, Ran, Step, Tell
 from mcp_jail.packages.npm_tree import fetched
 from mcp_jail.packages.registries import Source
 
@@ -28,6 +29,7 @@ _QUIET: Final = {
     "npm_config_logs_max": "0",  # a log would be gone with the jail's HOME
     "npm_config_yes": "false",
     "npm_config_fetch_retries": "1",
+    "npm_config_fetch_retry_mintimeout": "1000",  # milliseconds
 }
 _NO_SCRIPTS: Final = {"npm_config_ignore_scripts": "true"}
 # Only what a registry has; older npm does not know these words, and cannot start git here either.
@@ -62,7 +64,9 @@ class Npm(msgspec.Struct, frozen=True):
         )
         version = _last(ran.out) if ran.code == 0 else None
         if version is None or not is_version(PackageKind.NPM, version):
-            raise failed(f"npm '{wanted}' is not found", ran, self.source)
+            asked = self.source.scopes.get(name.partition("/")[0], self.source.urls[0])
+            is_missing = _is_missing(ran)
+            raise not_had(f"npm '{wanted}'", ran, self.source, asked, is_missing=is_missing)
         return version
 
     def make(self, package: Pinned, folder: str, place: str, tell: Tell) -> Fetched:
@@ -102,6 +106,14 @@ class Npm(msgspec.Struct, frozen=True):
         if found is None:
             raise PackageError("npm is not installed here", hint="install Node.js, which brings it")
         return found
+
+
+def _is_missing(ran: Ran) -> bool:
+    """Whether the registry answered, and has no such version."""
+    return ran.code == 0 or _MISSING.search(ran.errors) is not None
+
+
+_MISSING: Final = re.compile(r"code (E404|ETARGET|ENOVERSIONS)$", re.MULTILINE)
 
 
 def _last(out: bytes) -> str | None:

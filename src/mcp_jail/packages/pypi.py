@@ -22,7 +22,7 @@ import msgspec
 
 from mcp_jail.core.packages import PackageKind, Pinned, canonical_name, is_version
 from mcp_jail.errors import PackageError
-from mcp_jail.packages.failing import failed
+from mcp_jail.packages.failing import failed, not_had
 from mcp_jail.packages.installing import INSIDE_HOME, Fetched, Jails, Phase, Ran, Step, Tell
 from mcp_jail.packages.registries import Source, without_login
 
@@ -74,7 +74,12 @@ class Pypi(msgspec.Struct, frozen=True):
         found: dict[str, str] = dict(_FOUND.findall(ran.out.decode(errors="replace")))
         version = found.get(canonical_name(PackageKind.PYPI, name).partition("[")[0])
         if ran.code != 0 or version is None or not is_version(PackageKind.PYPI, version):
-            raise failed(f"pypi '{wanted}' is not found", ran, self.source)
+            if _LACKS_WHEEL.search(ran.errors):
+                message = f"pypi '{wanted}' is there as source only"
+                raise failed(message, ran, self.source, hint=_NO_WHEEL)
+            is_missing = ran.code == 0 or "No solution found" in ran.errors
+            urls = ", ".join(self.source.urls)
+            raise not_had(f"pypi '{wanted}'", ran, self.source, urls, is_missing=is_missing)
         return version
 
     def make(self, package: Pinned, folder: str, place: str, tell: Tell) -> Fetched:
@@ -127,7 +132,7 @@ class Pypi(msgspec.Struct, frozen=True):
         )
 
     def _failed(self, package: Pinned, ran: Ran) -> PackageError:
-        hint = _NO_WHEEL if "binar" in ran.errors or "wheel" in ran.errors else ""
+        hint = _NO_WHEEL if _LACKS_WHEEL.search(ran.errors) else ""
         return failed(f"{package} could not be fetched", ran, self.source, hint=hint)
 
     def _get_to_know(self, python: str, step: Step) -> None:
@@ -160,6 +165,8 @@ class Pypi(msgspec.Struct, frozen=True):
         return found
 
 
+# uv's words where there is only source; a wheel that is there and is bad is no reason to build one.
+_LACKS_WHEEL: Final = re.compile(r"no\s+usable\s+wheels")
 _NO_WHEEL: Final = "a package without a wheel is built by its own code: scripts: allow lets it"
 
 
