@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,50 @@ def test_a_tree_that_somebody_changed_is_not_started(user: User) -> None:
     with started(user.home, "run", "fs") as client:
         assert client.wait() == 6
     assert b"more.js" in client.stderr
+    assert user.install()["new"] is True
+    with started(user.home, "run", "fs") as client:
+        client.open()
+        assert client.close() == 0
+
+
+def removed(user: User) -> None:
+    shutil.rmtree(user.tree())
+
+
+def removed_in_part(user: User) -> None:
+    shutil.rmtree(user.tree() / "node_modules")
+
+
+def without_its_program(user: User) -> None:
+    user.own("server.js").unlink()
+
+
+def without_another_file(user: User) -> None:
+    user.own("package.json").unlink()
+
+
+def another_one_by_a_link(user: User) -> None:
+    user.tree().rename(user.tree().with_name("kept"))
+    user.tree().symlink_to("kept")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [removed, removed_in_part, without_its_program, without_another_file, another_one_by_a_link],
+)
+def test_a_tree_that_is_not_whole_is_told_with_its_cure_and_mended(
+    user: User, change: Callable[[User], None]
+) -> None:
+    user.publish(v1_0_0=Release())
+    user.install()
+    change(user)
+    with started(user.home, "run", "fs") as client:
+        assert client.wait() == 6
+    assert b"not as it was installed" in client.stderr
+    assert b"mcp-jail install fs" in client.stderr
+    seen = json.loads(user.does("doctor", "--json").stdout)["policies"]
+    (fault,) = (each for each in seen if "not as it was installed" in each["message"])
+    assert (fault["cure"], fault["fails"]) == ("mcp-jail install fs", True)
     assert user.install()["new"] is True
     with started(user.home, "run", "fs") as client:
         client.open()

@@ -105,6 +105,8 @@ _SPACES: Final = 2
 
 def _entries(top: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
     """Every entry of a tree with its status, links themselves; a directory before what is in it."""
+    if not stat.S_ISDIR(os.lstat(top).st_mode):
+        raise NotADirectoryError(f"'{top}' is no directory of its own")
     waiting = [top]
     left = ENTRIES_LIMIT
     while waiting:
