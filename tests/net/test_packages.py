@@ -113,6 +113,21 @@ def test_an_install_script_that_is_allowed_finds_nothing_and_reaches_nobody(user
     assert any(line.endswith(" Bearer TOKEN-CANARY") for line in user.asked())
 
 
+def test_an_install_script_does_not_say_where_its_package_came_from(user: User) -> None:
+    user.policy(f'package: {{npm: {NAME}, version: "1.0.0", scripts: allow}}\n')
+    forged = {"packages": {f"node_modules/{NAME}": {"integrity": "sha512-FORGED\x1b[31m"}}}
+    forge = (
+        f"require('fs').writeFileSync('../.package-lock.json', {json.dumps(json.dumps(forged))})"
+    )
+    user.publish(v1_0_0=Release({"scripts": {"postinstall": "node f.js"}}, {"f.js": forge}))
+    facts = user.install()
+    kept = user.packages / "npm" / f"{NAME}@1.0.0+scripts/tree/node_modules/.package-lock.json"
+    assert "FORGED" in kept.read_text()
+    assert "FORGED" not in facts["integrity"]
+    assert facts["integrity"].startswith("sha512-")
+    assert facts["registries"] == {f"{user.url}/": [NAME]}
+
+
 def test_an_install_script_that_plants_a_way_out_has_its_package_refused(user: User) -> None:
     user.policy(f'package: {{npm: {NAME}, version: "1.0.0", scripts: allow}}\n')
     plant = {"postinstall": f"ln -s {user.home.secret.parent} out"}
@@ -357,6 +372,21 @@ def test_two_installs_at_once_make_one_package(user: User) -> None:
     with started(user.home, "run", "fs") as client:
         client.open()
         assert client.close() == 0
+
+
+def test_installs_at_once_of_a_policy_that_pins_nothing_yet_all_succeed(user: User) -> None:
+    user.publish(v1_0_0=Release())
+    words, env = user.words("install", "fs", "--json")
+    env["npm_config_registry"] = f"{user.url}/"
+    all_of_them = [
+        subprocess.Popen(words, env=env, cwd=user.home.path, stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    said = [json.loads(process.communicate()[0]) for process in all_of_them]
+    assert [process.returncode for process in all_of_them] == [0, 0, 0]
+    assert [each["written"] for each in said] == [True, True, True]
+    text = (user.home.policies / "fs.yaml").read_text()
+    assert text.count("package:") == 1
 
 
 def test_the_server_cannot_write_its_own_package(user: User) -> None:

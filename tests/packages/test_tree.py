@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,3 +137,16 @@ def test_a_name_that_cannot_be_shown_is_refused(name: str, top: Path) -> None:
     (top / name).write_text("")
     with pytest.raises(PackageError, match="cannot be shown"):
         tree.settle(str(top))
+
+
+def test_a_file_is_not_read_into_memory_as_a_whole(tmp_path: Path) -> None:
+    (tmp_path / "top").mkdir()
+    with open(tmp_path / "top" / "large", "wb") as file:
+        file.truncate(256 << 20)  # zeros that take no place, as an archive of a few KB can bring
+    words = (
+        "import resource, sys; from mcp_jail.packages.tree import digest_of; digest_of(sys.argv[1])"
+    )
+    peak = "; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    run = [sys.executable, "-c", words + peak, str(tmp_path / "top")]
+    kibibytes = int(subprocess.check_output(run))
+    assert kibibytes < 100 << 10

@@ -32,7 +32,7 @@ from mcp_jail.proxy.prepare import Judged, audit_path, judge
 from mcp_jail.proxy.step import JailedSteps
 from mcp_jail.store.chains import begin_chain
 from mcp_jail.store.policies import PolicyKind
-from mcp_jail.store.policy_edits import replace_policy
+from mcp_jail.store.policy_edits import PolicyChangedError, replace_policy
 
 EXAMPLE = """\
   mcp-jail install filesystem
@@ -164,10 +164,21 @@ def _record(judged: Judged, package: Pinned) -> Record | None:
 
 
 def _write(judged: Judged, package: Pinned) -> bool:
-    """Write the line into a policy of the user's own; no other file is touched."""
+    """Write the line into a policy of the user's own; no other file is touched.
+
+    Another install may have written it meanwhile, or somebody something else.
+    """
     if judged.file.kind is not PolicyKind.OWN:
         return False
-    replace_policy(judged.file, with_package(judged.file.text, package))
+    try:
+        replace_policy(judged.file, with_package(judged.file.text, package))
+    except PolicyChangedError:
+        now = judge(name=judged.policy.name, policy_file=None)
+        if pinned(now.policy.package) == package:
+            return True
+        if now.policy.package is not None or now.file.text == judged.file.text:
+            raise
+        return _write(now, package)
     return True
 
 

@@ -16,7 +16,7 @@ from mcp_jail.core.packages import PackageKind, Pinned, is_version
 from mcp_jail.errors import PackageError
 from mcp_jail.packages.failing import failed, not_had
 from mcp_jail.packages.installing import Fetched, Jails, Phase, Ran, Step, Tell
-from mcp_jail.packages.npm_tree import fetched
+from mcp_jail.packages.npm_tree import fetched, origin_of
 from mcp_jail.packages.registries import Source
 
 # Nothing of npm's that asks somebody else, waits for an answer, or writes for people.
@@ -88,9 +88,10 @@ class Npm(msgspec.Struct, frozen=True):
         ran = self.jails.run(fetch)
         if ran.code != 0:
             raise failed(f"{package} could not be fetched", ran, self.source)
+        origin = origin_of(package, folder, self.source)
         if package.scripts:
             self._run_scripts(package, folder, place, tell)
-        return fetched(package, folder, self.source)
+        return fetched(package, folder, origin)
 
     def _run_scripts(self, package: Pinned, folder: str, place: str, tell: Tell) -> None:
         tell(Phase.SCRIPTS)

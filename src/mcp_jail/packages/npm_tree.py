@@ -6,13 +6,14 @@ The tree is a stranger's: nothing in it is followed or believed beyond what it s
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
-from mcp_jail.core.packages import Pinned
+from mcp_jail.core.packages import PackageKind, Pinned, is_name
 from mcp_jail.errors import PackageError
 from mcp_jail.packages.installing import Fetched
 from mcp_jail.packages.registries import Source
@@ -25,8 +26,39 @@ LISTED_LIMIT: Final = 64 << 20  # of npm's own list of a whole tree; 1,000 packa
 _NEEDS: Final = ("dependencies", "optionalDependencies", "peerDependencies")
 
 
-def fetched(package: Pinned, folder: str, source: Source) -> Fetched:
-    """The tree of a package; PackageError for one that is another or not from a registry alone."""
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a tree came from, as npm has just written it down."""
+
+    integrity: str  # what the registry says of the package itself
+    registries: dict[str, tuple[str, ...]]
+
+
+def origin_of(package: Pinned, folder: str, source: Source) -> Origin:
+    """Where a tree came from; PackageError for one that is not from registries alone.
+
+    To be asked before any script of a package runs, which could write anything here.
+    """
+    listed = _listed(folder)
+    elsewhere = next(_from_elsewhere(listed), None)
+    if elsewhere is not None:
+        name, spec = elsewhere
+        raise PackageError(
+            f"{package} needs {name!a} from elsewhere than a registry: {spec!a}",
+            hint="only what a registry of yours has by name is installed",
+        )
+    integrity = str(listed.get(f"{MODULES}/{package.name}", {}).get("integrity"))
+    return Origin(
+        integrity=integrity if _INTEGRITY.fullmatch(integrity) else "",
+        registries=_registries(listed, source),
+    )
+
+
+# Subresource Integrity, as registries have it.
+_INTEGRITY: Final = re.compile(r"sha[0-9]{1,3}-[A-Za-z0-9+/]{20,100}={0,2}")
+
+
+def fetched(package: Pinned, folder: str, origin: Origin) -> Fetched:
+    """The tree of a package; PackageError for one of another version or without a program."""
     own = os.path.join(MODULES, package.name)
     manifest = _read_json(folder, os.path.join(own, "package.json"), limit=MANIFEST_LIMIT)
     version = manifest.get("version")
@@ -37,20 +69,7 @@ def fetched(package: Pinned, folder: str, source: Source) -> Fetched:
     inside = {n: p for n, p in found.items() if p.startswith(own + "/") and _is_file(folder, p)}
     if not inside:
         raise PackageError(f"{package} brings no program that could be started")
-    listed = _listed(folder)
-    elsewhere = next(_from_elsewhere(listed), None)
-    if elsewhere is not None:
-        name, spec = elsewhere
-        raise PackageError(
-            f"{package} needs {name!a} from elsewhere than a registry: {spec!a}",
-            hint="only what a registry of yours has by name is installed",
-        )
-    integrity = listed.get(f"{MODULES}/{package.name}", {}).get("integrity")
-    return Fetched(
-        programs=inside,
-        integrity=integrity if isinstance(integrity, str) else "",
-        registries=_registries(listed, source),
-    )
+    return Fetched(programs=inside, integrity=origin.integrity, registries=origin.registries)
 
 
 def _listed(folder: str) -> dict[str, dict[str, Any]]:
@@ -71,7 +90,9 @@ def _registries(
         if not entry.get("inBundle"):
             name = str(entry.get("name") or path.rpartition(f"{MODULES}/")[2])
             url = source.scopes.get(name.partition("/")[0], source.urls[0])
-            found.setdefault(url, set()).add(name)
+            found.setdefault(url, set()).add(
+                name if is_name(PackageKind.NPM, name) else ascii(name)
+            )
     return {url: tuple(sorted(names)) for url, names in found.items()}
 
 

@@ -42,7 +42,9 @@ _WHEELS_ONLY: Final = ("--only-binary", ":all:")
 # Programs of a virtual environment that belong to no package.
 _OF_PYTHON: Final = re.compile(r"python[0-9.]*t?|activate.*|deactivate.*|pydoc.*|Activate\.ps1")
 _FOUND: Final = re.compile(r"^(\S+?)==([^\s;]+)", re.MULTILINE)
-_FROM: Final = re.compile(r"^(\S+?)==.*\n\s+# from (\S+)", re.MULTILINE)
+_FROM: Final = re.compile(
+    r"^([A-Za-z0-9._-]+(?:\[[A-Za-z0-9._,-]+\])?)==.*\n\s+# from (\S+)", re.MULTILINE
+)
 
 
 class Pypi(msgspec.Struct, frozen=True):
