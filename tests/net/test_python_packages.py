@@ -250,6 +250,44 @@ def test_an_update_keeps_the_python_that_the_command_asks_for(user: User) -> Non
     assert os.readlink(link).endswith(f"python{python}")
 
 
+def installs_with(user: User, python: Path, **env: str) -> None:
+    """It can be installed, and started, by what this Python leads to."""
+    user.policy(UVX)
+    done = user.does("install", "fs", **env)
+    assert done.returncode == 0, done.stderr
+    link = user.packages / f"{NAME}@1.0" / "tree/bin/python"
+    assert os.path.realpath(link) == os.path.realpath(python)
+    with started(user.home, "run", "fs") as client:
+        client.open()
+        assert client.close() == 0
+
+
+def only_uv(user: User) -> str:
+    """A PATH with uv, and the machine's programs."""
+    programs = user.home.path / ".local/bin"
+    programs.mkdir(parents=True, exist_ok=True)
+    (programs / "uv").symlink_to(Path(sys.executable).with_name("uv"))
+    return f"{programs}:/usr/bin:/bin"
+
+
+def test_a_python_that_is_a_link_among_the_users_programs_is_taken(user: User) -> None:
+    make_python_index(user.folder, user.url)
+    path = only_uv(user)
+    python = user.home.path / ".local/bin/python3"
+    python.symlink_to(os.path.realpath(sys.executable))
+    installs_with(user, python, PATH=path)
+
+
+def test_a_python_that_uv_has_installed_is_taken(user: User) -> None:
+    make_python_index(user.folder, user.url)
+    version = ".".join(map(str, sys.version_info[:3]))
+    folder = user.home.path / f".local/share/uv/python/cpython-{version}-linux-x86_64-gnu"
+    base = Path(os.path.realpath(sys.executable))
+    folder.parent.mkdir(parents=True)
+    folder.symlink_to(base.parent.parent)
+    installs_with(user, base, PATH=only_uv(user))
+
+
 def test_a_wheel_that_takes_pythons_place_is_refused(user: User) -> None:
     planted = {"tiny_server-1.0.data/data/bin/python": "#!/bin/sh\nexit 1\n"}
     make_python_index(user.folder, user.url, planted)

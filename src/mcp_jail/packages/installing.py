@@ -91,6 +91,9 @@ class Jails(Protocol):
     def find(self, program: str) -> str | None:
         """Where a program lies that a command names; None where there is none."""
 
+    def shown(self, program: str) -> str | None:
+        """How a jail shows this program: not by links that lie where it shows nothing."""
+
     def run(self, step: Step) -> Ran:
         """Run a step; JailBuildError where no jail can be built."""
 

@@ -48,11 +48,15 @@ _FROM: Final = re.compile(
 
 
 class Pypi(msgspec.Struct, frozen=True):
-    """A maker of PyPI's packages; `python` is the version that a command asks for, if it does."""
+    """A maker of PyPI's packages; `python` is the version that a command asks for, if it does.
+
+    `managed` is a Python of uv's own for it.
+    """
 
     jails: Jails
     source: Source
     python: str = ""
+    managed: str | None = None
 
     def newest(self, name: str, spec: str) -> str:
         """The version that a spec means now; the newest one without."""
@@ -160,10 +164,13 @@ class Pypi(msgspec.Struct, frozen=True):
         return found
 
     def _python(self) -> str:
-        name = f"python{self.python or '3'}"
-        found = self.jails.find(name)
+        name = self.managed or f"python{self.python or '3'}"
+        found = self.jails.shown(name)
         if found is None:
-            raise PackageError(f"{name} is not in PATH", hint="install it, or name another version")
+            raise PackageError(
+                f"{name} is not in PATH, and uv has none of its own",
+                hint="install it, or name another version",
+            )
         return found
 
 

@@ -27,9 +27,11 @@ from mcp_jail.packages.registries import Reach
 from mcp_jail.proxy.gating import Reports, enter, serve
 from mcp_jail.proxy.stderr import LINE_LIMIT, clean
 from mcp_jail.sandbox.build import build
+from mcp_jail.sandbox.installations import of_the_system
 from mcp_jail.sandbox.launch import Jail, launch
 from mcp_jail.sandbox.plan import inside_home
 from mcp_jail.sandbox.probe import probe
+from mcp_jail.sandbox.protected import lies_in
 from mcp_jail.sandbox.seccomp import filter_for
 from mcp_jail.sandbox.toolchain import Toolchain, discover
 
@@ -68,6 +70,17 @@ class JailedSteps:
             return self._discover(program).executable
         except UsageError:
             return None
+
+    def shown(self, program: str) -> str | None:
+        """How a jail shows this program: not by links that lie where it shows nothing."""
+        try:
+            tools = self._discover(program)
+        except UsageError:
+            return None
+        place = tools.executable
+        while os.path.islink(place) and not _is_seen(place, tools):
+            place = os.path.normpath(os.path.join(os.path.dirname(place), os.readlink(place)))
+        return place if _is_seen(place, tools) else os.path.realpath(place)
 
     def run(self, step: Step) -> Ran:
         """Run a step. The process must be single-threaded. JailBuildError, ShareError."""
@@ -132,6 +145,14 @@ class JailedSteps:
                     is_over = not heard.take(fd, is_error=fd == jail.stderr)
                 if is_over:
                     open_fds.discard(fd)
+
+
+def _is_seen(place: str, tools: Toolchain) -> bool:
+    """Whether a jail with what this program needs has it by this very path."""
+    if os.path.realpath(os.path.dirname(place)) != os.path.dirname(place):
+        return False
+    roots = (os.path.realpath(share.path) for share in tools.shares)
+    return of_the_system(place) or any(lies_in(place, root) for root in roots)
 
 
 # Seconds for the status of a jail whose streams are closed: all its processes are gone by then, or
