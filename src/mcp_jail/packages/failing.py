@@ -25,6 +25,8 @@ def failed(message: str, ran: Ran, source: Source, *, hint: str = "") -> Package
         asked = ", ".join(ascii(host) for host in ran.refused)
         own = ", ".join(reach.host for reach in source.hosts)
         hint = hint or f"it asked for {asked}, and may only reach the user's registries: {own}"
+    if ran.failed:
+        hint = hint or "; ".join(ran.failed)
     error = PackageError(message, hint=hint or "what the program said:")
     said = [line for line in ran.errors.splitlines() if not _NOISE.fullmatch(line)]
     error.said = tuple(said[-SAID:])

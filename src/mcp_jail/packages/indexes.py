@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 from mcp_jail.errors import PackageError
 from mcp_jail.packages.installing import INSIDE_HOME
 from mcp_jail.packages.npm_settings import certificates_in
+from mcp_jail.packages.proxies import proxy_for
 from mcp_jail.packages.registries import Source, hosts_of, without_login
 from mcp_jail.packages.uv_settings import Index, uv_settings
 
@@ -50,6 +51,7 @@ def python_source(environ: Mapping[str, str], home: str, *, with_logins: bool) -
     return Source(
         urls=tuple(without_login(url) for url, _ in named),
         hosts=hosts,
+        proxy=proxy_for(hosts, environ, uv.proxy),
         env={name: value for name, value in env.items() if value},
         files=files,
     )

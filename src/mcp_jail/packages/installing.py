@@ -33,7 +33,7 @@ from mcp_jail.packages.installed import (
     find,
     folder_of,
 )
-from mcp_jail.packages.registries import Reach
+from mcp_jail.packages.registries import Proxy, Reach
 from mcp_jail.store.files import make_private_folder, replace_private
 from mcp_jail.store.places import Places
 
@@ -61,9 +61,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """A command that is run once in a jail of its own, to its end.
 
     It sees no directory of the user's, may write `folder`, which it sees as `place`, and reach
-    `hosts`. `files` are put below its HOME, which words and values of the environment call
-    `INSIDE_HOME`. `programs` are others that it needs. One that `is_alone` may start no process: no
-    program but its own ever runs there, whatever a stranger's package says.
+    `hosts`, by `proxy` where there is one. `files` are put below its HOME, which words and values
+    of the environment call `INSIDE_HOME`. `programs` are others that it needs. One that `is_alone`
+    may start no process: no program but its own ever runs there, whatever a package says.
     """
 
     command: tuple[str, ...]
@@ -72,17 +72,22 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     folder: str | None = None
     place: str | None = None
     hosts: tuple[Reach, ...] = ()
+    proxy: Proxy | None = None
     programs: tuple[str, ...] = ()
     is_alone: bool = False
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """How a step went: its exit code, what it wrote, and the hosts it was refused."""
+    """How a step went: its exit code, what it wrote, the hosts it was refused.
+
+    `failed` says why hosts that it may reach could not be.
+    """
 
     code: int
     out: bytes
     errors: str
     refused: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
 
 class Jails(Protocol):

@@ -59,6 +59,7 @@ class Npm(msgspec.Struct, frozen=True):
                 env=env,
                 files=self.source.files,
                 hosts=self.source.hosts,
+                proxy=self.source.proxy,
                 is_alone=True,
             )
         )
@@ -83,6 +84,7 @@ class Npm(msgspec.Struct, frozen=True):
             folder=folder,
             place=place,
             hosts=self.source.hosts,
+            proxy=self.source.proxy,
             is_alone=True,
         )
         ran = self.jails.run(fetch)

@@ -16,6 +16,7 @@ import msgspec
 from mcp_jail.errors import PackageError
 from mcp_jail.packages.installing import INSIDE_HOME
 from mcp_jail.packages.npmrc import Find, settings_of, text_of
+from mcp_jail.packages.proxies import proxy_for
 from mcp_jail.packages.registries import Source, hosts_of, without_login
 
 REGISTRY: Final = "https://registry.npmjs.org/"
@@ -63,6 +64,7 @@ def npm_source(environ: Mapping[str, str], home: str, find: Find) -> Source:
     return Source(
         urls=tuple(dict.fromkeys(without_login(url) for url, _ in named)),
         hosts=hosts,
+        proxy=proxy_for(hosts, environ, settings),
         env=env,
         files=files,
         scopes={key.partition(":")[0]: without_login(url) for key, url in scopes.items()},

@@ -74,6 +74,7 @@ class Pypi(msgspec.Struct, frozen=True):
                     env=env | self.source.env,
                     files=self.source.files | {_WANTED: f"{wanted}\n".encode()},
                     hosts=self.source.hosts,
+                    proxy=self.source.proxy,
                     is_alone=True,
                 )
             )
@@ -134,6 +135,7 @@ class Pypi(msgspec.Struct, frozen=True):
             env=step.env | self.source.env,
             files=self.source.files | {_WANTED: wanted},
             hosts=self.source.hosts,
+            proxy=self.source.proxy,
             is_alone=not package.scripts,
         )
 

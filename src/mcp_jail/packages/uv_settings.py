@@ -38,6 +38,7 @@ class UvSettings(msgspec.Struct, frozen=True, kw_only=True):
     default: Index | None
     others: tuple[Index, ...]
     choosing: dict[str, str]
+    proxy: dict[str, str]  # what is set of proxies
 
 
 def uv_settings(environ: Mapping[str, str], home: str) -> UvSettings:
@@ -62,6 +63,7 @@ def uv_settings(environ: Mapping[str, str], home: str) -> UvSettings:
         default=default,
         others=tuple(dict.fromkeys(others)),
         choosing=dict(_choosing(environ, files)),
+        proxy=_proxy(files),
     )
 
 
@@ -137,6 +139,19 @@ def _choosing(environ: Mapping[str, str], files: list[dict[str, Any]]) -> Iterat
         value = next((each for each in said if isinstance(each, str) and each), None)
         if value is not None:
             yield variable, value
+
+
+def _proxy(files: list[dict[str, Any]]) -> dict[str, str]:
+    """The proxies of settings files, by the names that npm has for them."""
+    found: dict[str, str] = {}
+    for settings in reversed(files):
+        for key in ("https-proxy", "http-proxy"):
+            if isinstance(settings.get(key), str):
+                found[key] = settings[key]
+        excepted = _list(settings.get("no-proxy"))
+        if excepted:
+            found["noproxy"] = ",".join(map(str, excepted))
+    return found
 
 
 def _login(environ: Mapping[str, str], name: str) -> tuple[str, str] | None:

@@ -19,11 +19,10 @@ from mcp_jail.core.audit import Entry
 from mcp_jail.core.policy import HostEntry, Network, NetworkMode, Verdict
 from mcp_jail.core.spec import Access, JailSpec, Mount, MountKind, Plan, Share
 from mcp_jail.errors import JailBuildError, UsageError
-from mcp_jail.gate.allow import compile_network
+from mcp_jail.gate.allow import Allow, compile_network
 from mcp_jail.gate.attempts import What
 from mcp_jail.gate.process import start
 from mcp_jail.packages.installing import INSIDE_HOME, Ran, Step
-from mcp_jail.packages.registries import Reach
 from mcp_jail.proxy.gating import Reports, enter, serve
 from mcp_jail.proxy.stderr import LINE_LIMIT, clean
 from mcp_jail.sandbox.build import build
@@ -85,7 +84,7 @@ class JailedSteps:
     def run(self, step: Step) -> Ran:
         """Run a step. The process must be single-threaded. JailBuildError, ShareError."""
         plan = _placed(build(self._spec(step), environ=self._environ, host=self._host), step)
-        with _built(plan, step.hosts) as (jail, reports):
+        with _built(plan, _allow(step)) as (jail, reports):
             jail.go()
             os.close(jail.stdin)
             jail.stdin = -1
@@ -102,6 +101,7 @@ class JailedSteps:
             out=heard.out,
             errors="\n".join(clean(line[:LINE_LIMIT]) for line in lines),
             refused=tuple(heard.refused),
+            failed=tuple(heard.failed),
         )
 
     def _spec(self, step: Step) -> JailSpec:
@@ -168,6 +168,7 @@ class _Heard:
         self.out = b""
         self.errors = b""
         self.refused: dict[str, None] = {}
+        self.failed: dict[str, None] = {}
         self.is_late = False
 
     def take(self, fd: int, *, is_error: bool) -> bool:
@@ -185,19 +186,14 @@ class _Heard:
         tried = entry.method in {What.LOOKUP.value, What.CONNECT.value}
         if tried and entry.verdict == Verdict.DENY.value:
             self.refused[entry.name] = None
+        elif entry.method == What.FAILED.value and entry.reason:
+            self.failed[f"{entry.name} {entry.reason}"] = None
 
 
 @contextmanager
-def _built(plan: Plan, hosts: tuple[Reach, ...]) -> Iterator[tuple[Jail, Reports]]:
+def _built(plan: Plan, allow: Allow) -> Iterator[tuple[Jail, Reports]]:
     """A jail with its gate, looked at from outside; both are closed in any case."""
-    allow = tuple(HostEntry(host=each.host) if each.is_tls else each.host for each in hosts)
-    # A registry of the user's own may well stand in a private network: they named it.
-    network = Network(
-        mode=NetworkMode.ALLOWLIST if allow else NetworkMode.NONE,
-        allow=allow,
-        private=Verdict.ALLOW,
-    )
-    gate = start(compile_network(network), enter, seccomp=filter_for(os.uname().machine))
+    gate = start(allow, enter, seccomp=filter_for(os.uname().machine))
     reports = Reports(gate.reports)
     try:
         jail = launch(plan)
@@ -208,6 +204,20 @@ def _built(plan: Plan, hosts: tuple[Reach, ...]) -> Iterator[tuple[Jail, Reports
             jail.close()
     finally:
         gate.close()
+
+
+def _allow(step: Step) -> Allow:
+    """What the gate of a step opens."""
+    hosts = tuple(HostEntry(host=each.host) if each.is_tls else each.host for each in step.hosts)
+    # A registry of the user's own may well stand in a private network: they named it.
+    network = Network(
+        mode=NetworkMode.ALLOWLIST if hosts else NetworkMode.NONE,
+        allow=hosts,
+        private=Verdict.ALLOW,
+        upstream_proxy=None if step.proxy is None else step.proxy.url,
+    )
+    direct = () if step.proxy is None else step.proxy.direct
+    return msgspec.structs.replace(compile_network(network), direct=frozenset(direct))
 
 
 def _placed(plan: Plan, step: Step) -> Plan:
