@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import subprocess
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from net.registry import NAME, SERVER
 
-__all__ = ["NAME", "SERVER", "Release", "link", "publish", "publish_source"]
+__all__ = ["NAME", "SERVER", "Release", "link", "publish", "publish_repository", "publish_source"]
 
 # What an install script of a thief does: it looks for what is worth something, tells it to a host
 # by every way it knows, and leaves beside itself what it found and what became of telling it.
@@ -54,27 +55,54 @@ class Release(NamedTuple):
     server: str = SERVER
 
 
-def publish(folder: Path, url: str, releases: Mapping[str, Release], *, name: str = NAME) -> None:
+def publish(
+    folder: Path,
+    url: str,
+    releases: Mapping[str, Release],
+    *,
+    name: str = NAME,
+    tags: Mapping[str, str] | None = None,
+) -> None:
     """Put versions of a package into a registry below a folder served as this URL.
 
-    The last one is the newest.
+    The last one is the newest, unless `tags` say otherwise.
     """
-    folder.mkdir(exist_ok=True)
+    base = name.rpartition("/")[2]
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
     versions: dict[str, Any] = {}
     for version, release in releases.items():
-        manifest: dict[str, Any] = {"name": name, "version": version, "bin": {name: "server.js"}}
+        manifest: dict[str, Any] = {"name": name, "version": version, "bin": {base: "server.js"}}
         manifest |= dict(release.manifest)
         packed = _packed(manifest, release)
-        file = f"{name}-{version}.tgz"
+        file = f"{base}-{version}.tgz"
         (folder / file).write_bytes(packed)
         digest = base64.b64encode(hashlib.sha512(packed).digest()).decode()
         dist = {"tarball": f"{url}/{file}", "integrity": f"sha512-{digest}"}
-        about = dict(manifest) | {"dist": dist}
+        versions[version] = dict(manifest) | {"dist": dist}
         if "scripts" in manifest:
-            about["hasInstallScript"] = True
-        versions[version] = about
-    tags = {"latest": list(releases)[-1]}
-    (folder / name).write_text(json.dumps({"name": name, "dist-tags": tags, "versions": versions}))
+            versions[version]["hasInstallScript"] = True
+    about = {"name": name, "dist-tags": {"latest": list(releases)[-1]} | dict(tags or {})}
+    (folder / name).write_text(json.dumps(about | {"versions": versions}))
+
+
+def publish_repository(folder: Path, files: Mapping[str, str]) -> None:
+    """A repository of git as files that any web server can give, at a folder; git(1)."""
+    work = folder.with_name(f"{folder.name}-work")
+    for path, text in files.items():
+        place = work / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+        place.chmod(0o755)
+    who = ("-c", "user.name=n", "-c", "user.email=n@example.com")
+    inside = ("git", "-C", str(work))
+    for words in (
+        (*inside, "init", "-q"),
+        (*inside, "add", "-A"),
+        (*inside, *who, "commit", "-q", "-m", "all"),
+        ("git", "clone", "-q", "--bare", str(work), str(folder)),
+        ("git", "-C", str(folder), "update-server-info"),
+    ):
+        subprocess.run(words, check=True, capture_output=True)
 
 
 def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:

@@ -11,6 +11,7 @@ import io
 import json
 import tarfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -80,22 +81,30 @@ def make_npm_registry(folder: Path, url: str) -> None:
     (folder / NAME).write_text(json.dumps(about))
 
 
-def make_python_index(folder: Path, url: str) -> None:
-    """The package, below a folder that is served as this URL."""
-    module, file = NAME.replace("-", "_"), f"{NAME.replace('-', '_')}-1.0-py3-none-any.whl"
-    about = f"{module}-1.0.dist-info"
+def make_python_index(
+    folder: Path,
+    url: str,
+    more: Mapping[str, str] | None = None,
+    *,
+    name: str = NAME,
+    version: str = "1.0",
+) -> None:
+    """The package, with `more` files, below a folder that is served as this URL."""
+    module = name.replace("-", "_")
+    file = f"{module}-{version}-py3-none-any.whl"
+    about = f"{module}-{version}.dist-info"
     parts = {
         f"{module}.py": _PYTHON,
-        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {NAME}\nVersion: 1.0\n",
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\n"
         "Tag: py3-none-any\n",
-        f"{about}/entry_points.txt": f"[console_scripts]\n{NAME} = {module}:main\n",
-    }
-    parts[f"{about}/RECORD"] = "".join(f"{name},,\n" for name in (*parts, f"{about}/RECORD"))
+        f"{about}/entry_points.txt": f"[console_scripts]\n{name} = {module}:main\n",
+    } | dict(more or {})
+    parts[f"{about}/RECORD"] = "".join(f"{path},,\n" for path in (*parts, f"{about}/RECORD"))
     with zipfile.ZipFile(folder / file, "w") as archive:
-        for name, text in parts.items():
-            archive.writestr(name, text)
+        for path, text in parts.items():
+            archive.writestr(path, text)
     digest = hashlib.sha256((folder / file).read_bytes()).hexdigest()
-    page = folder / NAME / "index.html"
-    page.parent.mkdir()
+    page = folder / name / "index.html"
+    page.parent.mkdir(exist_ok=True)
     page.write_text(f'<!DOCTYPE html><a href="{url}/{file}#sha256={digest}">{file}</a>')

@@ -8,13 +8,14 @@ import shutil
 import signal
 import subprocess
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from driver import running, started, wait_until
-from net.publishing import NAME, SERVER, Release, link, publish
+from net.publishing import NAME, SERVER, Release, link, publish, publish_repository
 from net.user import COMMAND, HOST, User, drafts, plant_secrets, thief, told_to_evil
 from terminal import terminal
 
@@ -112,6 +113,21 @@ def test_an_install_script_that_is_allowed_finds_nothing_and_reaches_nobody(user
     assert any(line.endswith(" Bearer TOKEN-CANARY") for line in user.asked())
 
 
+def test_an_install_script_does_not_say_where_its_package_came_from(user: User) -> None:
+    user.policy(f'package: {{npm: {NAME}, version: "1.0.0", scripts: allow}}\n')
+    forged = {"packages": {f"node_modules/{NAME}": {"integrity": "sha512-FORGED\x1b[31m"}}}
+    forge = (
+        f"require('fs').writeFileSync('../.package-lock.json', {json.dumps(json.dumps(forged))})"
+    )
+    user.publish(v1_0_0=Release({"scripts": {"postinstall": "node f.js"}}, {"f.js": forge}))
+    facts = user.install()
+    kept = user.packages / "npm" / f"{NAME}@1.0.0+scripts/tree/node_modules/.package-lock.json"
+    assert "FORGED" in kept.read_text()
+    assert "FORGED" not in facts["integrity"]
+    assert facts["integrity"].startswith("sha512-")
+    assert facts["registries"] == {f"{user.url}/": [NAME]}
+
+
 def test_an_install_script_that_plants_a_way_out_has_its_package_refused(user: User) -> None:
     user.policy(f'package: {{npm: {NAME}, version: "1.0.0", scripts: allow}}\n')
     plant = {"postinstall": f"ln -s {user.home.secret.parent} out"}
@@ -175,6 +191,60 @@ def test_a_dependency_from_elsewhere_is_not_fetched(user: User) -> None:
     assert not user.tree().exists()
 
 
+def test_a_dependency_from_a_repository_on_the_registrys_own_host_runs_nothing(user: User) -> None:
+    user.url = user.url.replace("https:", "http:")  # git would not trust the machine's authority
+    inner, outer = user.folder / "inner.git", user.folder / "outer.git"
+    user.folder.mkdir()
+    publish_repository(inner, {"package.json": '{"name": "inner", "version": "1.0.0"}'})
+    wants = {"inner": f"git+{user.url}/inner.git"}
+    manifest = {"name": "outer", "version": "1.0.0", "dependencies": wants}
+    manifest |= {"scripts": {"prepare": "./evil.sh"}}
+    evil = """#!/bin/sh
+exec node -e 'fetch("URL/MARK", {method: "POST"})'
+""".replace("URL", user.url).replace("MARK", user.mark)
+    files = {"package.json": json.dumps(manifest), ".npmrc": "git=./evil.sh\n", "evil.sh": evil}
+    publish_repository(outer, files)
+    user.publish(v1_0_0=Release({"dependencies": {"outer": f"git+{user.url}/outer.git"}}))
+    plant_secrets(user)
+    done = user.does("install", "fs", npm_config_registry="")
+    assert done.returncode == 6
+    assert not [line for line in user.asked() if user.mark in line]
+    assert not [line for line in user.asked() if ".git/" in line]
+    assert not user.tree().exists()
+
+
+def test_a_dependency_from_an_address_on_the_registrys_own_host_is_refused(user: User) -> None:
+    publish(user.folder, user.url, {"1.0.0": Release()}, name="other")
+    address = f"{user.url}/other-1.0.0.tgz"
+    user.publish(v1_0_0=Release({"dependencies": {"other": address}}))
+    done = user.does("install", "fs")
+    assert done.returncode == 6
+    assert f"needs 'other' from elsewhere than a registry: '{address}'" in done.stderr
+    assert not user.tree().exists()
+
+
+def test_who_installs_is_told_which_registry_gave_what(user: User) -> None:
+    own = user.folder.with_name(f"{user.folder.name}-own")
+    publish(own, f"https://{HOST}/{own.name}", {"1.0.0": Release()}, name="@corp/helper")
+    user.publish(v1_0_0=Release({"dependencies": {"@corp/helper": "1"}}))
+    (user.home.path / ".npmrc").write_text(f"@corp:registry=https://{HOST}/{own.name}/\n")
+    facts = user.install()
+    assert facts["registries"] == {
+        f"{user.url}/": [NAME],
+        f"https://{HOST}/{own.name}/": ["@corp/helper"],
+    }
+    told = " ".join(user.does("install", "fs").stdout.split())
+    assert f"from {user.url}/: {NAME} from https://{HOST}/{own.name}/: @corp/helper" in told
+
+
+def test_a_dependency_of_a_registry_under_another_name_is_fetched(user: User) -> None:
+    publish(user.folder, user.url, {"1.0.0": Release()}, name="other")
+    wants = {"other": "^1", "again": "npm:other@1.0.0"}
+    user.publish(v1_0_0=Release({"dependencies": wants}))
+    assert user.install()["new"] is True
+    assert (user.tree() / "node_modules/again/server.js").exists()
+
+
 def test_a_tree_that_somebody_changed_is_not_started(user: User) -> None:
     user.publish(v1_0_0=Release())
     user.install()
@@ -197,6 +267,50 @@ def test_a_tree_that_somebody_changed_is_not_started(user: User) -> None:
     with started(user.home, "run", "fs") as client:
         assert client.wait() == 6
     assert b"more.js" in client.stderr
+    assert user.install()["new"] is True
+    with started(user.home, "run", "fs") as client:
+        client.open()
+        assert client.close() == 0
+
+
+def removed(user: User) -> None:
+    shutil.rmtree(user.tree())
+
+
+def removed_in_part(user: User) -> None:
+    shutil.rmtree(user.tree() / "node_modules")
+
+
+def without_its_program(user: User) -> None:
+    user.own("server.js").unlink()
+
+
+def without_another_file(user: User) -> None:
+    user.own("package.json").unlink()
+
+
+def another_one_by_a_link(user: User) -> None:
+    user.tree().rename(user.tree().with_name("kept"))
+    user.tree().symlink_to("kept")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [removed, removed_in_part, without_its_program, without_another_file, another_one_by_a_link],
+)
+def test_a_tree_that_is_not_whole_is_told_with_its_cure_and_mended(
+    user: User, change: Callable[[User], None]
+) -> None:
+    user.publish(v1_0_0=Release())
+    user.install()
+    change(user)
+    with started(user.home, "run", "fs") as client:
+        assert client.wait() == 6
+    assert b"not as it was installed" in client.stderr
+    assert b"mcp-jail install fs" in client.stderr
+    seen = json.loads(user.does("doctor", "--json").stdout)["policies"]
+    (fault,) = (each for each in seen if "not as it was installed" in each["message"])
+    assert (fault["cure"], fault["fails"]) == ("mcp-jail install fs", True)
     assert user.install()["new"] is True
     with started(user.home, "run", "fs") as client:
         client.open()
@@ -260,6 +374,21 @@ def test_two_installs_at_once_make_one_package(user: User) -> None:
         assert client.close() == 0
 
 
+def test_installs_at_once_of_a_policy_that_pins_nothing_yet_all_succeed(user: User) -> None:
+    user.publish(v1_0_0=Release())
+    words, env = user.words("install", "fs", "--json")
+    env["npm_config_registry"] = f"{user.url}/"
+    all_of_them = [
+        subprocess.Popen(words, env=env, cwd=user.home.path, stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    said = [json.loads(process.communicate()[0]) for process in all_of_them]
+    assert [process.returncode for process in all_of_them] == [0, 0, 0]
+    assert [each["written"] for each in said] == [True, True, True]
+    text = (user.home.policies / "fs.yaml").read_text()
+    assert text.count("package:") == 1
+
+
 def test_the_server_cannot_write_its_own_package(user: User) -> None:
     tries = (
         "(() => { try { require('fs').writeFileSync(__dirname + '/new.js', ''); return 'wrote'; }"
@@ -293,6 +422,22 @@ def test_an_unpinned_package_reaches_its_registry_and_no_other_host(user: User) 
     assert "each start runs whatever the registry has then" in shown["lints"][0]
 
 
+def test_an_unpinned_package_of_a_scope_comes_from_the_registry_of_that_scope(user: User) -> None:
+    public = user.folder.with_name(f"{user.folder.name}-public")
+    own, stranger = Release(), Release(server=SERVER.replace('"Ask."', '"Ask a stranger."'))
+    publish(user.folder, user.url, {"1.0.0": own}, name="@corp/tiny-server")
+    publish(public, f"https://{HOST}/{public.name}", {"6.6.6": stranger}, name="@corp/tiny-server")
+    text = f"registry=https://{HOST}/{public.name}/\n@corp:registry={user.url}/\n"
+    (user.home.path / ".npmrc").write_text(text)
+    unpinned(user, "@corp/tiny-server")
+    words, env = user.words("run", "fs")
+    with running(words, env, user.home.path) as client:
+        client.open()
+        (tool,) = client.request("tools/list")["result"]["tools"]
+        assert tool["description"] == "Ask."
+        assert client.close() == 0
+
+
 def test_an_unpinned_package_has_a_cache_of_its_own(user: User) -> None:
     user.publish(v1_0_0=Release())
     unpinned(user)
@@ -314,9 +459,10 @@ def test_a_policy_without_a_network_opens_its_registry_and_not_what_it_lists(use
     assert shown["network"]["allow"] == [{"host": HOST, "tls": "verify-name"}]
 
 
-def unpinned(user: User) -> None:
+def unpinned(user: User, name: str = NAME) -> None:
     trusted = json.dumps(user.machine.trusting)
     user.policy(
-        f"package: {{npm: {NAME}, unpinned: true}}\nenv: {{set: {trusted}}}\n"
-        f"filesystem: {{read_only: [{user.machine.folder}]}}\n"
+        command=("npx", "-y", name),
+        more=f'package: {{npm: "{name}", unpinned: true}}\nenv: {{set: {trusted}}}\n'
+        f"filesystem: {{read_only: [{user.machine.folder}]}}\n",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,15 +29,15 @@ class User:
         self.packages = home.path / ".local/share/mcp-jail/packages"
         self.policy()
 
-    def policy(self, more: str = "") -> None:
+    def policy(self, more: str = "", command: tuple[str, ...] = COMMAND) -> None:
         """A policy for the server as clients name it."""
-        command = json.dumps(list(COMMAND))
-        self.home.write_policy(f"server: {{command: {command}}}\ntools: {{default: allow}}\n{more}")
+        words = json.dumps(list(command))
+        self.home.write_policy(f"server: {{command: {words}}}\ntools: {{default: allow}}\n{more}")
 
-    def publish(self, **releases: Release) -> None:
-        """Put versions into the registry: `v1_0_0=Release()`."""
-        named = {name[1:].replace("_", "."): each for name, each in releases.items()}
-        publish(self.folder, self.url, named)
+    def publish(self, tags: Mapping[str, str] | None = None, **releases: Release) -> None:
+        """Put versions into the registry: `v1_0_0=Release()`, `v2_0_0_b1` for 2.0.0-b1."""
+        named = {_version(name): each for name, each in releases.items()}
+        publish(self.folder, self.url, named, tags=tags)
 
     def words(self, *arguments: str) -> tuple[list[str], dict[str, str]]:
         """A command of ours on the machine, and its environment."""
@@ -81,13 +82,18 @@ class User:
         return [line for line in lines if f"/{self.folder.name}/" in line]
 
 
+def _version(name: str) -> str:
+    parts = name[1:].split("_")
+    return "-".join([".".join(parts[:3]), *parts[3:]])
+
+
 def thief(user: User) -> str:
     return THIEF.replace("OUTSIDE", json.dumps(str(user.home.path))).replace("MARK", user.mark)
 
 
 def plant_secrets(user: User) -> None:
     """What a thief is after: a token of the registry, beside the key that every home here has."""
-    registry = user.url.removeprefix("https:")
+    registry = user.url[user.url.index("//") :]
     text = f"registry={user.url}/\n{registry}/:_authToken=TOKEN-CANARY\n"
     (user.home.path / ".npmrc").write_text(text)
 

@@ -75,8 +75,10 @@ def test_a_command_is_read_as_its_launcher_reads_it(line: str, asked: Asked) -> 
     ],
 )
 def test_what_brings_more_or_comes_from_elsewhere_cannot_be_pinned(line: str) -> None:
-    with pytest.raises(CannotPinError, match="cannot be pinned"):
+    with pytest.raises(CannotPinError, match="cannot be pinned") as error:
         read_command(tuple(line.split()))
+    kind = "npm" if line.startswith("np") else "pypi"
+    assert f"package: {{{kind}: NAME, unpinned: true}}" in error.value.hint
     assert is_launcher(line.split())
 
 

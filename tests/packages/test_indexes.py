@@ -14,7 +14,7 @@ HOSTS = tuple(sorted(reach(url, "PyPI") for url in (INDEX, FILES)))
 
 
 def source(home: Path, **environ: str) -> Source:
-    return python_source(environ, str(home), with_logins=True)
+    return python_source({"XDG_CONFIG_DIRS": "/nowhere"} | environ, str(home), with_logins=True)
 
 
 def write(path: Path, text: str) -> None:
@@ -26,34 +26,6 @@ def test_without_settings_it_is_pypi(tmp_path: Path) -> None:
     found = source(tmp_path)
     assert found.hosts == HOSTS
     assert found.env == {"UV_DEFAULT_INDEX": INDEX}
-
-
-def test_uvs_variables_go_before_its_file(tmp_path: Path) -> None:
-    write(tmp_path / ".config/uv/uv.toml", 'index-url = "https://a.example/simple"\n')
-    assert source(tmp_path).env["UV_DEFAULT_INDEX"] == "https://a.example/simple"
-    for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL"):
-        found = source(tmp_path, **{name: "https://b.example/simple"})
-        assert found.env["UV_DEFAULT_INDEX"] == "https://b.example/simple"
-
-
-def test_named_indexes_of_uv_are_hosts_too(tmp_path: Path) -> None:
-    text = """
-        [[index]]
-        name = "corp"
-        url = "https://corp.example/simple"
-        [[index]]
-        url = "https://main.example/simple"
-        default = true
-    """
-    write(tmp_path / ".config/uv/uv.toml", text)
-    found = source(tmp_path, UV_INDEX="x=https://x.example/simple https://y.example/simple")
-    assert found.env["UV_DEFAULT_INDEX"] == "https://main.example/simple"
-    assert found.env["UV_INDEX"].split() == [
-        "https://x.example/simple",
-        "https://y.example/simple",
-        "https://corp.example/simple",
-    ]
-    assert {each.host for each in found.hosts} >= {"x.example", "corp.example", "main.example"}
 
 
 @pytest.mark.parametrize("place", [".pip/pip.conf", ".config/pip/pip.conf"])
@@ -85,10 +57,19 @@ def test_logins_are_found_and_left_out_where_they_must_be(tmp_path: Path) -> Non
 
 
 def test_settings_that_cannot_be_read_are_told(tmp_path: Path) -> None:
-    write(tmp_path / ".config/uv/uv.toml", "index-url =\n")
-    with pytest.raises(PackageError, match="uv's settings"):
-        source(tmp_path)
-    write(tmp_path / ".config/uv/uv.toml", "")
     write(tmp_path / ".config/pip/pip.conf", "index-url = x\n")
     with pytest.raises(PackageError, match="pip's settings"):
         source(tmp_path)
+
+
+def test_an_index_by_name_has_the_login_that_variables_have_for_it(tmp_path: Path) -> None:
+    login = {"UV_INDEX_MY_CORP_USERNAME": "me", "UV_INDEX_MY_CORP_PASSWORD": "s/ecret"}
+    found = source(tmp_path, UV_INDEX="my-corp=https://n.example/simple", **login)
+    assert found.env["UV_INDEX"] == "https://me:s%2Fecret@n.example/simple"
+    assert found.urls == (INDEX, "https://n.example/simple")
+
+
+def test_what_chooses_among_versions_is_handed_over(tmp_path: Path) -> None:
+    write(tmp_path / ".config/uv/uv.toml", 'index-strategy = "unsafe-best-match"\n')
+    assert source(tmp_path).env["UV_INDEX_STRATEGY"] == "unsafe-best-match"
+    assert source(tmp_path, UV_EXCLUDE_NEWER="2026-01-01").env["UV_EXCLUDE_NEWER"] == "2026-01-01"

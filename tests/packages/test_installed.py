@@ -181,3 +181,27 @@ def test_a_tree_that_is_gone_is_refused(whole: Installed) -> None:
     shutil.rmtree(whole.tree)
     with pytest.raises(PackageError, match="cannot be read"):
         Checking(whole).wait()
+
+
+def test_a_tree_whose_python_was_removed_is_not_whole(tmp_path: Path) -> None:
+    (tmp_path / "tree" / "bin").mkdir(parents=True)
+    (tmp_path / "tree" / "bin" / "mcp-x").write_text("#!/home/me/tree/bin/python\n")
+    (tmp_path / "tree" / "bin" / "python").symlink_to(tmp_path / "gone/python3.12")
+    made = measure(str(tmp_path / "tree"))
+    record = Record(
+        package=PYPI,
+        digest=made.digest,
+        stamp=made.stamp,
+        programs={"mcp-x": "bin/mcp-x"},
+        interpreter="bin/python",
+        files=1,
+        size=1,
+        t=0,
+    )
+    found = Installed(str(tmp_path), record)
+    for use in (lambda: check(found), lambda: command_in(found, ())):
+        with pytest.raises(PackageError, match=r"gone/python3.12', which runs it, is not there"):
+            use()
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "gone/python3.12").touch()
+    assert check(found)

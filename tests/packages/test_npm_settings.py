@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from mcp_jail.errors import PackageError
-from mcp_jail.packages import npm_settings
-from mcp_jail.packages.npm_settings import REGISTRY, npm_source, read_npmrc
+from mcp_jail.packages.npm_settings import REGISTRY, npm_source
+from mcp_jail.packages.npmrc import read_npmrc
 from mcp_jail.packages.registries import Reach, Source, reach
 
 PUBLIC = reach(REGISTRY, "npm's registry")
 
 
-@pytest.fixture(autouse=True)
-def _no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine's own npmrc is no part of these tests."""
-    monkeypatch.setattr(npm_settings, "MACHINE", ())
-
-
 def source(home: Path, text: str = "", **environ: str) -> Source:
     (home / ".npmrc").write_text(text)
-    return npm_source(environ, str(home))
+    return npm_source(environ, str(home), nowhere)
+
+
+def nowhere(_program: str) -> None:
+    """The machine's own settings are no part of these tests."""
 
 
 def test_without_settings_it_is_npms_own_registry(tmp_path: Path) -> None:
-    found = npm_source({}, str(tmp_path))
+    found = npm_source({}, str(tmp_path), nowhere)
     assert found.urls == (REGISTRY,)
     assert found.hosts == (PUBLIC,)
 
@@ -65,24 +62,6 @@ def test_logins_of_the_registries_are_kept_and_no_others(tmp_path: Path) -> None
         "registry": "https://a.example/npm/",
         "//a.example/npm/:_authToken": "TOKEN",
     }
-
-
-def test_an_npmrc_is_read_as_npm_reads_it(tmp_path: Path) -> None:
-    text = (
-        'registry = "https://a.example/"\n'
-        "//a.example/:_authToken=${TOKEN}\n"
-        "@s:registry='https://b.example/'\n"
-        "email=${MISSING?}\n"
-        "init-author-name = me ; you\n"
-    )
-    (tmp_path / ".npmrc").write_text(text)
-    environ = {"HOME": str(tmp_path), "PATH": "/usr/local/bin:/usr/bin:/bin", "TOKEN": "t"}
-    ours = read_npmrc(text, environ)
-    for key in ("registry", "@s:registry", "init-author-name"):
-        words = ["npm", "config", "get", key, "--userconfig", str(tmp_path / ".npmrc")]
-        said = subprocess.check_output(words, env=environ, cwd=tmp_path, text=True)
-        assert said.strip() == ours[key]
-    assert ours["//a.example/:_authToken"] == "t"
 
 
 def test_only_certificates_of_a_file_are_handed_over(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,3 +137,15 @@ def test_a_name_that_cannot_be_shown_is_refused(name: str, top: Path) -> None:
     (top / name).write_text("")
     with pytest.raises(PackageError, match="cannot be shown"):
         tree.settle(str(top))
+
+
+def test_a_file_is_not_read_into_memory_as_a_whole(tmp_path: Path) -> None:
+    (tmp_path / "top").mkdir()
+    with open(tmp_path / "top" / "large", "wb") as file:
+        file.truncate(256 << 20)  # zeros that take no place, as an archive of a few KB can bring
+    code = (
+        "import sys; from mcp_jail.packages.tree import digest_of; digest_of(sys.argv[1]);"
+        "print(open('/proc/self/status').read().partition('VmHWM:')[2].split()[0])"
+    )
+    kibibytes = int(subprocess.check_output([sys.executable, "-c", code, str(tmp_path / "top")]))
+    assert kibibytes < 100 << 10

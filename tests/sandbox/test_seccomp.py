@@ -93,6 +93,36 @@ def test_threads_and_forks_are_let_through(arch: str) -> None:
         assert run(filter_for(arch), KERNEL[arch], ARGUED[arch]["clone"], (flags,)) == ALLOW
 
 
+# clone's flags as libc has them for a thread, and for what is none: fork, posix_spawn, vfork.
+THREAD = 0x3D0F00
+PROCESSES = (17, 0x01200011, 0x4111, 0x4100, 0x100, 0)
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_a_jail_that_is_alone_starts_threads_and_no_process(arch: str) -> None:
+    code, clone = filter_for(arch, is_alone=True), ARGUED[arch]["clone"]
+    for high in (0, 1 << 32):
+        assert run(code, KERNEL[arch], clone, (THREAD | high,)) == ALLOW
+        for flags in PROCESSES:
+            assert run(code, KERNEL[arch], clone, (flags | high,)) == refuse(errno.EPERM)
+    for flag in NEW:
+        assert run(code, KERNEL[arch], clone, (THREAD | flag,)) == refuse(errno.EPERM)
+
+
+def test_no_older_call_starts_a_process_in_a_jail_that_is_alone() -> None:
+    for number in (57, 58):
+        alone = run(filter_for("x86_64", is_alone=True), KERNEL["x86_64"], number)
+        assert alone == refuse(errno.EPERM)
+        assert run(filter_for("x86_64"), KERNEL["x86_64"], number) == ALLOW
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_a_jail_that_is_alone_is_refused_all_that_others_are(arch: str) -> None:
+    code = filter_for(arch, is_alone=True)
+    for number in set(range(601)) - {57, 58, ARGUED[arch]["clone"]}:
+        assert run(code, KERNEL[arch], number) == expected(arch, number), number
+
+
 @pytest.mark.parametrize("arch", ARCHES)
 def test_unshare_makes_no_time_namespace(arch: str) -> None:
     code = filter_for(arch)

@@ -20,7 +20,7 @@ from mcp_jail.config.weaker import needs_gate, weaker_keys
 from mcp_jail.core.packages import Pinned, pinned
 from mcp_jail.core.policy import Policy
 from mcp_jail.errors import JailError, PackageError, PolicyError, UsageError
-from mcp_jail.packages.installed import find
+from mcp_jail.packages.installed import check, find
 from mcp_jail.proxy.prepare import prepare
 from mcp_jail.store.places import Places, find_places, home_folder
 from mcp_jail.store.policies import find_policy, policy_names
@@ -103,21 +103,27 @@ def _weaknesses(environ: Mapping[str, str], *, has_gate: bool) -> Iterator[Weakn
 
 
 def _package_faults(places: Places, name: str, policy: Policy) -> Iterator[Weakness]:
-    """A package that is pinned and not here, or one that would be fetched at each start."""
+    """A pinned package that is not here or not whole, or one that is fetched at each start."""
     cure = f"mcp-jail install {name}"
     package = pinned(policy.package)
-    if package is not None and not _is_installed(places, package):
-        yield Weakness(name, f"its package {package} is not installed", cure, fails=True)
+    fault = None if package is None else _fault_of(places, package)
+    if fault is not None:
+        yield Weakness(name, f"its package {fault}", cure, fails=True)
     if is_unpinned(policy):
         message = "its package is fetched at each start, which its jail does not reach"
         yield Weakness(name, message, cure, fails=False)
 
 
-def _is_installed(places: Places, package: Pinned) -> bool:
+def _fault_of(places: Places, package: Pinned) -> str | None:
+    """Why no run starts a package; None for one that is as it was installed."""
     try:
-        return find(places, package) is not None
-    except PackageError:
-        return False  # damaged, and no run starts it
+        found = find(places, package)
+        if found is None:
+            return f"{package} is not installed"
+        check(found)
+    except PackageError as error:
+        return error.message
+    return None
 
 
 def _start_faults(environ: Mapping[str, str], name: str, policy: Policy) -> Iterator[Weakness]:

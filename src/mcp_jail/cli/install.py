@@ -11,17 +11,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
 
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.out import bullet, counted, folded, heading, rows
 from mcp_jail.cli.progress import Shown
 from mcp_jail.core.audit import Entry, Kind
-from mcp_jail.core.packages import Pinned, pinned
-from mcp_jail.errors import ExitCode, JailError, UsageError
+from mcp_jail.core.packages import Pinned, canonical_name, pinned
+from mcp_jail.errors import ExitCode, JailError, PackageError, UsageError
 from mcp_jail.packages.commands import Asked, read_command
-from mcp_jail.packages.installed import Installed
+from mcp_jail.packages.installed import Installed, Record, find, hold, is_of
 from mcp_jail.packages.installing import Phase, install, whole
 from mcp_jail.packages.makers import maker_of
 from mcp_jail.packages.policy_line import line_of, with_package
@@ -30,11 +32,13 @@ from mcp_jail.proxy.prepare import Judged, audit_path, judge
 from mcp_jail.proxy.step import JailedSteps
 from mcp_jail.store.chains import begin_chain
 from mcp_jail.store.policies import PolicyKind
-from mcp_jail.store.policy_edits import replace_policy
+from mcp_jail.store.policy_edits import PolicyChangedError, replace_policy
 
 EXAMPLE = """\
   mcp-jail install filesystem
   mcp-jail install filesystem -- npx -y @modelcontextprotocol/server-filesystem ~/projects"""
+
+NAMED: Final = 3  # packages of one registry that are named
 
 TAKES_COMMAND = True
 USAGE = "mcp-jail install [--json] NAME|--policy FILE [-- COMMAND...]"
@@ -58,10 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
         if package is None:
             package = newest(judged, asked, shown)
         was_there = whole(judged.on_disk, package) is not None
-        done = installed(judged, package, shown, python="" if asked is None else asked.python)
+        done = installed(judged, package, shown, asked or asked_of(judged, package))
     finally:
         shown.end()
+    descriptor = hold(done)  # until a policy pins it, which keeps it from mcp-jail prune
     is_written = is_new_line and _write(judged, package)
+    os.close(descriptor)
     facts = _facts(done, is_new=not was_there, line=line_of(package) if is_new_line else "")
     if arguments.json:
         sys.stdout.write(json_page(facts | {"written": is_written}))
@@ -82,14 +88,12 @@ def newest(judged: Judged, asked: Asked | None, shown: Shown) -> Pinned:
     version = asked.version
     if version is None:
         meant = Pinned(kind=asked.kind, name=asked.name, version="")
-        version = version_now(judged, meant, shown, spec=asked.spec, python=asked.python)
+        version = version_now(judged, meant, shown, asked)
     return Pinned(kind=asked.kind, name=asked.name, version=version)
 
 
-def version_now(
-    judged: Judged, package: Pinned, shown: Shown, *, spec: str = "", python: str = ""
-) -> str:
-    """The version that a package's name means now, within `spec`; PackageError."""
+def version_now(judged: Judged, package: Pinned, shown: Shown, asked: Asked) -> str:
+    """The version that a package's name means now, within what is asked for; PackageError."""
     shown.begin(f"{package.kind.value} {package.name}")
     shown.phase(Phase.RESOLVING)
     maker = maker_of(
@@ -98,12 +102,23 @@ def version_now(
         environ=os.environ,
         home=judged.home,
         scripts=package.scripts,
-        python=python,
+        python=asked.python,
     )
-    return maker.newest(package.name, spec)
+    return maker.newest(package.name, asked.wanted)
 
 
-def installed(judged: Judged, package: Pinned, shown: Shown, *, python: str = "") -> Installed:
+def asked_of(judged: Judged, package: Pinned) -> Asked:
+    """What the command of a pinned package asks for: the policy's, else the one it came by."""
+    named = () if judged.policy.server is None else judged.policy.server.command
+    asked = read_command(named)
+    if asked is not None and is_of(asked, package):
+        return asked
+    known = _record(judged, package)
+    spec, python = ("", "") if known is None else (known.spec, known.python)
+    return Asked(kind=package.kind, name=package.name, spec=spec, python=python)
+
+
+def installed(judged: Judged, package: Pinned, shown: Shown, asked: Asked | None) -> Installed:
     """A package in its place, with what is being done shown and recorded; PackageError, AuditError.
 
     The policy's audit has what was tried on the network meanwhile.
@@ -118,10 +133,10 @@ def installed(judged: Judged, package: Pinned, shown: Shown, *, python: str = ""
             environ=os.environ,
             home=judged.home,
             scripts=package.scripts,
-            python=python,
+            python="" if asked is None else asked.python,
         )
         try:
-            done = install(judged.on_disk, package, maker, shown.phase)
+            done = install(judged.on_disk, package, maker, shown.phase, asked)
         except JailError as error:
             write([Entry(kind=Kind.END, name=name, reason=error.message)])
             raise
@@ -141,11 +156,29 @@ def _asked(judged: Judged, command: tuple[str, ...]) -> Asked | None:
     return read_command(command or named)
 
 
+def _record(judged: Judged, package: Pinned) -> Record | None:
+    with suppress(PackageError):
+        known = find(judged.on_disk, package)
+        return None if known is None else known.record
+    return None
+
+
 def _write(judged: Judged, package: Pinned) -> bool:
-    """Write the line into a policy of the user's own; no other file is touched."""
+    """Write the line into a policy of the user's own; no other file is touched.
+
+    Another install may have written it meanwhile, or somebody something else.
+    """
     if judged.file.kind is not PolicyKind.OWN:
         return False
-    replace_policy(judged.file, with_package(judged.file.text, package))
+    try:
+        replace_policy(judged.file, with_package(judged.file.text, package))
+    except PolicyChangedError:
+        now = judge(name=judged.policy.name, policy_file=None)
+        if pinned(now.policy.package) == package:
+            return True
+        if now.policy.package is not None or now.file.text == judged.file.text:
+            raise
+        return _write(now, package)
     return True
 
 
@@ -155,6 +188,7 @@ def _facts(done: Installed, *, is_new: bool, line: str) -> dict[str, Any]:
         record.package.kind.value: record.package.name,
         "version": record.package.version,
         "scripts": record.package.scripts,
+        "registries": record.registries,
         "integrity": record.integrity,
         "sha256": record.digest,
         "files": record.files,
@@ -170,10 +204,11 @@ def _for_people(judged: Judged, done: Installed, *, is_new: bool) -> None:
     record = done.record
     heading(f"{record.package}: {'installed' if is_new else 'is installed, and as it was'}")
     size = f"{counted(record.files, 'file', 'files')}, {record.size / 1e6:.1f} MB"
-    integrity = [("registry", record.integrity)] if record.integrity else []
+    integrity = [("integrity", record.integrity)] if record.integrity else []
     scripts = "ran, in a jail without a network" if record.package.scripts else "not run"
     rows(
         [
+            *_origins(record),
             *integrity,
             ("sha256", f"{record.digest} (of all its files)"),
             ("size", size),
@@ -182,6 +217,15 @@ def _for_people(judged: Judged, done: Installed, *, is_new: bool) -> None:
         ]
     )
     folded(f"mcp-jail run {called(judged)} starts it without a network")
+
+
+def _origins(record: Record) -> Iterator[tuple[str, str]]:
+    """Which registry gave the package, and which all that it needs."""
+    own = canonical_name(record.package.kind, record.package.name).partition("[")[0]
+    for url, names in sorted(record.registries.items(), key=lambda each: own not in each[1]):
+        shown = sorted(names, key=lambda name: (name != own, name))
+        more = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
+        yield "from", f"{url}: {', '.join(shown[:NAMED])}{more}"
 
 
 def _print_line(judged: Judged, package: Pinned, *, is_written: bool) -> None:

@@ -17,8 +17,8 @@ class Shown:
     def __init__(self, *, is_quiet: bool) -> None:
         self._progress = Progress(
             SpinnerColumn(),
+            TimeElapsedColumn(),  # before what a narrow terminal cuts
             TextColumn("{task.description}", markup=False),
-            TimeElapsedColumn(),
             console=console(),
             auto_refresh=False,
             transient=True,

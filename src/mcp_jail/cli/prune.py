@@ -61,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     is_agreed = bool(unused) and _is_agreed(unused, arguments)
     removed = []
     if is_agreed:
+        used = {folder_of(places, package) for package in _pinned(places)}  # a person takes a while
+        unused = [each for each in unused if each.folder not in used]
         removed = [each for each in unused if remove(places, each.folder)]
     sweep(places)
     if arguments.json:
@@ -130,7 +132,9 @@ def _print_done(unused: list[Unused], removed: list[Unused], *, is_agreed: bool)
     bullet(f"removed: {counted(len(removed), 'package', 'packages')}, {size / 1e6:.1f} MB")
     for each in unused:
         if each not in removed:
-            bullet(f"{each.called} stays: a running server uses it")
+            bullet(
+                f"{each.called} stays: a running server uses it, or an update waits for an answer"
+            )
 
 
 def _facts(unused: list[Unused], removed: list[Unused]) -> list[dict[str, Any]]:

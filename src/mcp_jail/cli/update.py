@@ -5,12 +5,17 @@ without a network and with nothing it may write, and asked for all it lists; the
 you approved is shown. Only then you are asked. Yes writes the version into the policy and approves
 what was shown. With --yes nobody is asked, and of the difference only the launch is approved:
 changed words stay hidden until `mcp-jail approve`.
+
+Newer is what the command asks for: it stays within a range or at a tag, and with a Python that is
+named, and it never goes down. An exact version in the command is no range, since the policy pins.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from contextlib import ExitStack
 from typing import Any
 
 import msgspec
@@ -20,15 +25,18 @@ from mcp_jail.cli.chosen import add_policy_arguments
 from mcp_jail.cli.comparison import Comparison, Purpose, compare_judged
 from mcp_jail.cli.diff import print_comparison
 from mcp_jail.cli.for_programs import json_page
-from mcp_jail.cli.install import installed, version_now
+from mcp_jail.cli.install import asked_of, installed, version_now
 from mcp_jail.cli.out import bullet, folded, heading
 from mcp_jail.cli.progress import Shown
 from mcp_jail.cli.seeing import LAUNCH_KEY
 from mcp_jail.core import review as reviews
+from mcp_jail.core import versions
 from mcp_jail.core.lock import is_blank
 from mcp_jail.core.packages import Pinned, pinned
 from mcp_jail.core.policy import Home, Network, Package, Policy
-from mcp_jail.errors import ExitCode, JailError, UsageError
+from mcp_jail.errors import ExitCode, JailError, PackageError, UsageError
+from mcp_jail.packages.commands import Asked
+from mcp_jail.packages.installed import hold
 from mcp_jail.packages.policy_line import line_of, with_version
 from mcp_jail.proxy.live import LookError
 from mcp_jail.proxy.locking import called
@@ -49,13 +57,15 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
 
     judged: Judged
     now: Pinned
-    new: Pinned
+    new: Pinned  # the one that is pinned, where no newer one is there
+    found: str  # the version that the registry has
+    asked: Asked
     comparison: Comparison | None = None  # None: no lock, or nothing approved to compare with
     problem: str = ""  # why its server did not show what it has
 
     @property
     def is_one(self) -> bool:
-        """Whether there is another version at all."""
+        """Whether there is a newer version at all."""
         return self.now != self.new
 
 
@@ -69,29 +79,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look, show, ask, switch; 1 if the answer is no, 6 where a package cannot be had."""
-    shown = Shown(is_quiet=arguments.json)
+    """Look, show, ask, switch; 1 if the answer is no, 6 where a package cannot be had.
+
+    One that cannot be had does not keep the others from being looked at.
+    """
     code = ExitCode.OK
     facts = []
-    for judged, package in _chosen(arguments):
+    chosen = _chosen(arguments)
+    for judged, package in chosen:
         try:
-            update = _look(judged, package, shown)
-        finally:
-            shown.end()
-        is_switched = update.is_one and _is_agreed(update, arguments)
-        if is_switched:
-            _switch(update, arguments)
-        elif update.is_one and not arguments.json:
-            bullet(f"{judged.policy.name} stays at {package.version}")
-            code = ExitCode.NEGATIVE
-        elif not arguments.json:
-            bullet(f"{judged.policy.name}: {package} is the newest")
-        facts.append(_facts(update, is_switched=is_switched))
+            fact, outcome = _one(judged, package, arguments)
+        except PackageError as error:
+            if len(chosen) == 1 and not arguments.json:
+                raise
+            _print_failed(judged, error, arguments)
+            fact, outcome = _failed(judged, package, error), ExitCode.PACKAGE
+        facts.append(fact)
+        code = max(code, outcome)
     if arguments.json:
         sys.stdout.write(json_page(facts))
     elif not facts:
         folded("no policy pins a package")
     return code
+
+
+def _one(
+    judged: Judged, package: Pinned, arguments: argparse.Namespace
+) -> tuple[dict[str, Any], ExitCode]:
+    """One policy's package; what came of it, for a program and as an exit code."""
+    shown = Shown(is_quiet=arguments.json)
+    with ExitStack() as until_switched:
+        try:
+            update = _look(judged, package, shown, until_switched)
+        finally:
+            shown.end()
+        if not update.is_one:
+            if not arguments.json:
+                bullet(_why_none(update))
+            return _facts(update, is_switched=False), ExitCode.OK
+        is_switched = _is_agreed(update, arguments)
+        if is_switched:
+            _switch(update, arguments)
+    if not is_switched and not arguments.json:
+        bullet(f"{judged.policy.name} stays at {package.version}")
+        return _facts(update, is_switched=False), ExitCode.NEGATIVE
+    return _facts(update, is_switched=is_switched), ExitCode.OK
 
 
 def _chosen(arguments: argparse.Namespace) -> list[tuple[Judged, Pinned]]:
@@ -118,18 +150,29 @@ def _chosen(arguments: argparse.Namespace) -> list[tuple[Judged, Pinned]]:
     return found
 
 
-def _look(judged: Judged, package: Pinned, shown: Shown) -> Update:
-    """The newest version, installed, and what its server says."""
-    new = msgspec.structs.replace(package, version=version_now(judged, package, shown))
-    if new == package:
-        return Update(judged=judged, now=package, new=new)
-    installed(judged, new, shown)
+def _look(judged: Judged, package: Pinned, shown: Shown, until_switched: ExitStack) -> Update:
+    """A newer version, installed and kept from being removed, and what its server says."""
+    asked = asked_of(judged, package)
+    found = version_now(judged, package, shown, asked)
+    is_newer = versions.is_newer(package.kind, found, package.version)
+    new = msgspec.structs.replace(package, version=found) if is_newer else package
+    update = Update(judged=judged, now=package, new=new, found=found, asked=asked)
+    if not update.is_one:
+        return update
+    until_switched.callback(os.close, hold(installed(judged, new, shown, asked)))
     shown.end()
     try:
-        comparison = _comparison(judged, new)
+        return msgspec.structs.replace(update, comparison=_comparison(judged, new))
     except LookError as error:
-        return Update(judged=judged, now=package, new=new, problem=error.message)
-    return Update(judged=judged, now=package, new=new, comparison=comparison)
+        return msgspec.structs.replace(update, problem=error.message)
+
+
+def _why_none(update: Update) -> str:
+    name, wanted = update.judged.policy.name, update.asked.wanted
+    within = f" of '{wanted}', which its command asks for" if wanted else ""
+    if update.found == update.now.version:
+        return f"{name}: {update.now} is the newest{within}"
+    return f"{name}: stays at {update.now}; the newest{within} is {update.found}, which is older"
 
 
 def _comparison(judged: Judged, new: Pinned) -> Comparison | None:
@@ -237,6 +280,23 @@ def _print_done(update: Update, approved: Comparison | None) -> None:
             folded(f"what it says otherwise stays hidden: mcp-jail approve {name}")
 
 
+def _print_failed(judged: Judged, error: PackageError, arguments: argparse.Namespace) -> None:
+    if not arguments.json:
+        bullet(f"{judged.policy.name}: {error.message}", note=error.hint)
+
+
+def _failed(judged: Judged, package: Pinned, error: PackageError) -> dict[str, Any]:
+    return {
+        "name": judged.policy.name,
+        package.kind.value: package.name,
+        "now": package.version,
+        "newest": None,
+        "changes": [],
+        "problem": error.message,
+        "switched": False,
+    }
+
+
 def _facts(update: Update, *, is_switched: bool) -> dict[str, Any]:
     comparison = update.comparison
     drifts = () if comparison is None else comparison.shown.drifts
@@ -244,7 +304,7 @@ def _facts(update: Update, *, is_switched: bool) -> dict[str, Any]:
         "name": update.judged.policy.name,
         update.now.kind.value: update.now.name,
         "now": update.now.version,
-        "newest": update.new.version,
+        "newest": update.found,
         "changes": [
             {"key": each.key, "change": each.change.value}
             for each in drifts

@@ -34,6 +34,9 @@ _OUTER = bytes(byte ^ 0x5C for byte in range(256))
 class Hash(Protocol):
     """A hash over some bytes."""
 
+    def update(self, data: bytes, /) -> None:
+        """Take more bytes."""
+
     def digest(self) -> bytes:
         """The hash, 32 bytes."""
 

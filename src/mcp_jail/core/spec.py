@@ -43,6 +43,7 @@ class JailSpec(Value, frozen=True):
     private_tmp: bool = True
     host_network: bool = False  # the jail has the host's network, and all that listens on it
     door: int | None = None  # port of the jail's own loopback at which a proxy of ours is spoken to
+    is_alone: bool = False  # it may start no process beside the one it is
 
 
 class MountKind(Enum):

@@ -55,7 +55,8 @@ class Opening(msgspec.Struct, frozen=True):
 class Allow(msgspec.Struct, frozen=True):
     """All that a policy opens. `ports` are those to listen on, `private` is network.private.
 
-    `upstream` is the proxy by which the rest of the world is reached, where there is one.
+    `upstream` is the proxy by which the rest of the world is reached, where there is one, but for
+    the names in `direct`.
     """
 
     rules: HostRules
@@ -63,6 +64,7 @@ class Allow(msgspec.Struct, frozen=True):
     ports: tuple[int, ...]
     private: bool = False
     upstream: Upstream | None = None
+    direct: frozenset[str] = frozenset()
 
     def opening(self, host: str, port: int) -> Opening | None:
         """The rule that opens this name or literal address on this port, None where none does."""

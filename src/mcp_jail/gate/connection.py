@@ -198,8 +198,9 @@ class Connection:
         self._timer.cancel()
         # Watched for its end alone: what else it says is for the other side.
         self._around.loop.watch(self._inner.fileno(), 0, self._inner_is_gone)
-        upstream = self._around.allow.upstream
-        if upstream is not None and not is_near(self._host):
+        allow, upstream = self._around.allow, self._around.allow.upstream
+        is_direct = is_near(self._host) or self._host in allow.direct
+        if upstream is not None and not is_direct:
             wanted = (self._host, self._port)
             loop, resolvers = self._around.loop, self._around.resolvers
             self._dial = Tunnel(loop, resolvers, upstream, wanted, self._dialled)

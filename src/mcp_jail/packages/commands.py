@@ -35,11 +35,11 @@ _UV_SPEC: Final = r"(?P<name>[^@=<>~!\s]+)\s*(?P<spec>@\s*[\w.+!-]+|[=<>~!][^@;]
 class CannotPinError(PackageError):
     """A command that looks something up at each start and that no version can be pinned for."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, kind: PackageKind) -> None:
         super().__init__(
             f"this command cannot be pinned: {why}",
-            hint="package: {npm: NAME, unpinned: true} keeps it as it is, with a network "
-            "to the registry",
+            hint=f"package: {{{kind.value}: NAME, unpinned: true}} keeps it as it is, with a "
+            "network to the registry",
         )
 
 
@@ -52,6 +52,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     program: str = ""
     arguments: tuple[str, ...] = ()
     python: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """The range or tag within which it stays: an exact version is none, a policy has that."""
+        return "" if self.version is not None else self.spec
 
     @property
     def version(self) -> str | None:
@@ -88,18 +93,18 @@ def _npm(words: tuple[str, ...]) -> Asked:
         if option == "--":
             break
         if option in {"-p", "--package"}:
-            packages.append(_value(option, given, value, rest))
+            packages.append(_value(option, given, value, rest, PackageKind.NPM))
         elif given or option not in _NPM_PLAIN:
-            raise CannotPinError(f"the option '{option}' is not known here")
+            raise CannotPinError(f"the option '{option}' is not known here", PackageKind.NPM)
     if len(packages) > 1:
-        raise CannotPinError("it brings more than one package")
+        raise CannotPinError("it brings more than one package", PackageKind.NPM)
     if not packages and not rest:
-        raise CannotPinError("it names no package")
+        raise CannotPinError("it names no package", PackageKind.NPM)
     name, spec = _npm_spec(packages[0] if packages else rest.pop(0))
     program = ""
     if packages:
         if not rest:
-            raise CannotPinError("it names no program to start")
+            raise CannotPinError("it names no program to start", PackageKind.NPM)
         program = rest.pop(0)
         rest = rest[1:] if rest[:1] == ["--"] else rest
     return Asked(kind=PackageKind.NPM, name=name, spec=spec, program=program, arguments=tuple(rest))
@@ -109,7 +114,7 @@ def _npm_spec(text: str) -> tuple[str, str]:
     at = text.find("@", 1)
     name, spec = (text, "") if at < 0 else (text[:at], text[at + 1 :])
     if not is_name(PackageKind.NPM, name) or re.fullmatch(_NPM_SPEC, spec) is None:
-        raise CannotPinError(f"'{text}' is no package of a registry")
+        raise CannotPinError(f"'{text}' is no package of a registry", PackageKind.NPM)
     return name, spec
 
 
@@ -121,13 +126,13 @@ def _uv(words: tuple[str, ...]) -> Asked:
         if option == "--":
             break
         if option == "--from":
-            source = _value(option, given, value, rest)
+            source = _value(option, given, value, rest, PackageKind.PYPI)
         elif option in _PYTHON:
-            python = _value(option, given, value, rest)
+            python = _value(option, given, value, rest, PackageKind.PYPI)
         elif given or option not in _UV_PLAIN:
-            raise CannotPinError(f"the option '{option}' is not known here")
+            raise CannotPinError(f"the option '{option}' is not known here", PackageKind.PYPI)
     if not rest:
-        raise CannotPinError("it names no program to start")
+        raise CannotPinError("it names no program to start", PackageKind.PYPI)
     first = rest.pop(0)
     name, spec = _uv_spec(source or first)
     program = first if source else ""
@@ -144,7 +149,7 @@ def _uv(words: tuple[str, ...]) -> Asked:
 def _uv_spec(text: str) -> tuple[str, str]:
     found = re.fullmatch(_UV_SPEC, text)
     if found is None or not is_name(PackageKind.PYPI, found["name"]):
-        raise CannotPinError(f"'{text}' is no package of an index")
+        raise CannotPinError(f"'{text}' is no package of an index", PackageKind.PYPI)
     spec = (found["spec"] or "").strip()
     if spec.startswith("@"):
         version = spec[1:].strip()
@@ -152,12 +157,12 @@ def _uv_spec(text: str) -> tuple[str, str]:
     return found["name"], spec
 
 
-def _value(option: str, given: str, value: str, rest: list[str]) -> str:
+def _value(option: str, given: str, value: str, rest: list[str], kind: PackageKind) -> str:
     """The value of an option, in the same word or the next."""
     if given:
         return value
     if not rest:
-        raise CannotPinError(f"the option '{option}' has no value")
+        raise CannotPinError(f"the option '{option}' has no value", kind)
     return rest.pop(0)
 
 

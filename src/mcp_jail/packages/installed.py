@@ -9,9 +9,10 @@ All that a start loads of this room, with `tree` and `commands`.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import msgspec
@@ -35,6 +36,27 @@ HEAD: Final = 512  # bytes of a program that tell what runs it
 NAMED: Final = 5
 
 
+class NotWholeError(PackageError):
+    """A package that is not as it was installed."""
+
+    def __init__(self, package: Pinned, why: str, policy: str = "NAME") -> None:
+        super().__init__(
+            f"{package} is not as it was installed: {why}",
+            hint=f"mcp-jail install {policy} puts it back as the registry has it",
+        )
+        self.package = package
+        self.why = why
+
+
+@contextmanager
+def cured_by_install(policy: str) -> Iterator[None]:
+    """What is found not whole in here is told with the command that mends it."""
+    try:
+        yield
+    except NotWholeError as error:
+        raise NotWholeError(error.package, error.why, policy) from None
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What was installed, as it was then."""
 
@@ -45,6 +67,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     programs: dict[str, str]  # name to path in the tree
     interpreter: str = ""  # path in the tree of what runs the programs; empty: what PATH has
     integrity: str = ""  # what the registry says of the package itself
+    spec: str = ""  # the range or tag of the command that it was installed for
+    python: str = ""  # and the Python it asked for
+    registries: dict[str, tuple[str, ...]] = {}  # by URL, the packages that came from it
     files: int
     size: int  # bytes
     t: int  # milliseconds since 1970, UTC
@@ -76,10 +101,10 @@ def find(places: Places, package: Pinned) -> Installed | None:
     except FileNotFoundError:
         return None
     except (FileError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _broken(package, f"its record cannot be read: {error}") from None
+        raise NotWholeError(package, f"its record cannot be read: {error}") from None
     is_same = folder == folder_of(places, record.package)
     if record.v != 1 or not is_same:
-        raise _broken(package, f"its record is of another package: {record.package}")
+        raise NotWholeError(package, f"its record is of another package: {record.package}")
     return Installed(folder, record)
 
 
@@ -89,14 +114,15 @@ def check(installed: Installed) -> bool:
     PackageError, with the files, for a tree that was changed.
     """
     package = installed.record.package
+    _refuse_without_python(installed)
     try:
         if tree.stamp_of(installed.tree) == installed.record.stamp:
             return True
         digest, now = tree.digest_of(installed.tree)
     except OSError as error:
-        raise _broken(package, f"its files cannot be read: {error}") from None
+        raise NotWholeError(package, f"its files cannot be read: {error}") from None
     if digest != installed.record.digest:
-        raise _broken(package, f"its files were changed since{_named(installed, now)}")
+        raise NotWholeError(package, f"its files were changed since{_named(installed, now)}")
     return False
 
 
@@ -108,7 +134,7 @@ class Checking:
         self._pid = os.fork()
         if not self._pid:
             is_same = False
-            with contextlib.suppress(OSError, PackageError):
+            with suppress(OSError, PackageError):
                 is_same = tree.stamp_of(installed.tree) == installed.record.stamp
             os._exit(not is_same)
 
@@ -129,9 +155,9 @@ def hold(installed: Installed) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_SH)  # who holds it alone only renames it
         held, named = os.fstat(descriptor), os.stat(installed.folder)
     except OSError as error:
-        raise _broken(installed.record.package, f"it cannot be held: {error}") from None
+        raise NotWholeError(installed.record.package, f"it cannot be held: {error}") from None
     if held.st_ino != named.st_ino:
-        raise _broken(installed.record.package, "it was removed just now")
+        raise NotWholeError(installed.record.package, "it was removed just now")
     return descriptor
 
 
@@ -143,6 +169,7 @@ def command_in(installed: Installed, words: tuple[str, ...]) -> tuple[str, ...]:
     policy has said which. LaunchMismatchError for another package, PackageError for no program.
     """
     record = installed.record
+    _refuse_without_python(installed)
     asked = read_command(words)
     if asked is not None:
         _refuse_another(asked, record.package)
@@ -151,6 +178,8 @@ def command_in(installed: Installed, words: tuple[str, ...]) -> tuple[str, ...]:
         program, arguments = (words[0], words[1:]) if words else ("", ())
     path = record.programs[_program(record, program)]
     place = os.path.join(installed.tree, path)
+    if not os.path.lexists(place):
+        raise NotWholeError(record.package, f"'{path}' is not there")
     if record.interpreter:
         interpreter = os.path.join(installed.tree, record.interpreter)
         return (
@@ -159,11 +188,25 @@ def command_in(installed: Installed, words: tuple[str, ...]) -> tuple[str, ...]:
     return ("node", place, *arguments) if _is_for(place, b"node") else (place, *arguments)
 
 
-def _refuse_another(asked: Asked, package: Pinned) -> None:
+def is_of(asked: Asked, package: Pinned) -> bool:
+    """Whether a command asks for this package, whatever its version."""
+
     def called(kind: PackageKind, name: str) -> tuple[PackageKind, str]:
         return kind, canonical_name(kind, name)
 
-    if called(asked.kind, asked.name) != called(package.kind, package.name):
+    return called(asked.kind, asked.name) == called(package.kind, package.name)
+
+
+def _refuse_without_python(installed: Installed) -> None:
+    """A tree may be whole while the Python it was made from was removed."""
+    interpreter = os.path.join(installed.tree, installed.record.interpreter)
+    if os.path.islink(interpreter) and not os.path.exists(interpreter):
+        why = f"'{os.readlink(interpreter)}', which runs it, is not there"
+        raise NotWholeError(installed.record.package, why)
+
+
+def _refuse_another(asked: Asked, package: Pinned) -> None:
+    if not is_of(asked, package):
         raise LaunchMismatchError(
             f"the command starts {asked.kind.value} '{asked.name}', the policy pins {package}",
             hint="if you changed it yourself, change the policy's package to match",
@@ -214,10 +257,3 @@ def _named(installed: Installed, now: bytes) -> str:
 def not_installed(package: Pinned, policy: str) -> PackageError:
     """The error of a policy whose package is not there: a start never fetches anything."""
     return PackageError(f"{package} is not installed", hint=f"mcp-jail install {policy}")
-
-
-def _broken(package: Pinned, why: str) -> PackageError:
-    return PackageError(
-        f"{package} is not as it was installed: {why}",
-        hint="mcp-jail install puts it back as the registry has it",
-    )

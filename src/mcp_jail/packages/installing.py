@@ -22,6 +22,7 @@ import msgspec
 from mcp_jail.core.packages import PackageKind, Pinned
 from mcp_jail.errors import PackageError
 from mcp_jail.packages import tree
+from mcp_jail.packages.commands import Asked
 from mcp_jail.packages.installed import (
     FILES,
     RECORD,
@@ -32,7 +33,7 @@ from mcp_jail.packages.installed import (
     find,
     folder_of,
 )
-from mcp_jail.packages.registries import Reach
+from mcp_jail.packages.registries import Proxy, Reach
 from mcp_jail.store.files import make_private_folder, replace_private
 from mcp_jail.store.places import Places
 
@@ -60,8 +61,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """A command that is run once in a jail of its own, to its end.
 
     It sees no directory of the user's, may write `folder`, which it sees as `place`, and reach
-    `hosts`. `files` are put below its HOME, which words and values of the environment call
-    `INSIDE_HOME`. `programs` are others that it needs.
+    `hosts`, by `proxy` where there is one. `files` are put below its HOME, which words and values
+    of the environment call `INSIDE_HOME`. `programs` are others that it needs. One that `is_alone`
+    may start no process: no program but its own ever runs there, whatever a package says.
     """
 
     command: tuple[str, ...]
@@ -70,16 +72,22 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     folder: str | None = None
     place: str | None = None
     hosts: tuple[Reach, ...] = ()
+    proxy: Proxy | None = None
     programs: tuple[str, ...] = ()
+    is_alone: bool = False
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """How a step went: its exit code, what it wrote, and the hosts it was refused."""
+    """How a step went: its exit code, what it wrote, the hosts it was refused.
+
+    `failed` says why hosts that it may reach could not be.
+    """
 
     code: int
     out: bytes
     errors: str
     refused: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
 
 class Jails(Protocol):
@@ -87,6 +95,9 @@ class Jails(Protocol):
 
     def find(self, program: str) -> str | None:
         """Where a program lies that a command names; None where there is none."""
+
+    def shown(self, program: str) -> str | None:
+        """How a jail shows this program: not by links that lie where it shows nothing."""
 
     def run(self, step: Step) -> Ran:
         """Run a step; JailBuildError where no jail can be built."""
@@ -98,6 +109,7 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True):
     programs: dict[str, str]
     interpreter: str = ""
     integrity: str = ""
+    registries: dict[str, tuple[str, ...]] = {}  # what came from where, by URL
     links_out: frozenset[str] = frozenset()
 
 
@@ -111,11 +123,16 @@ class Maker(Protocol):
         """Fill an empty directory, which will lie at `place`; PackageError."""
 
 
-def install(places: Places, package: Pinned, maker: Maker, tell: Tell) -> Installed:
-    """The package in its place, as it is there already or newly made; PackageError."""
+def install(
+    places: Places, package: Pinned, maker: Maker, tell: Tell, asked: Asked | None = None
+) -> Installed:
+    """The package in its place, as it is there already or newly made; PackageError.
+
+    What a command asked for is kept with it, for whoever looks for a newer version.
+    """
     known = whole(places, package)
     if known is not None:
-        return known
+        return known if asked is None else _noted(known, asked)
     with _draft(places) as draft:
         final = folder_of(places, package)
         folder = os.path.join(draft, TREE)
@@ -131,6 +148,9 @@ def install(places: Places, package: Pinned, maker: Maker, tell: Tell) -> Instal
             programs=fetched.programs,
             interpreter=fetched.interpreter,
             integrity=fetched.integrity,
+            registries=fetched.registries,
+            spec="" if asked is None else asked.wanted,
+            python="" if asked is None else asked.python,
             files=measured.files,
             size=measured.size,
             t=time.time_ns() // 1_000_000,
@@ -155,6 +175,14 @@ def whole(places: Places, package: Pinned) -> Installed | None:
         return None
     record = msgspec.structs.replace(known.record, stamp=measured.stamp)
     replace_private(os.path.join(known.folder, RECORD), msgspec.json.encode(record))
+    return Installed(known.folder, record)
+
+
+def _noted(known: Installed, asked: Asked) -> Installed:
+    """A package that is there already, for another command now."""
+    record = msgspec.structs.replace(known.record, spec=asked.wanted)
+    if record != known.record:
+        replace_private(os.path.join(known.folder, RECORD), msgspec.json.encode(record))
     return Installed(known.folder, record)
 
 

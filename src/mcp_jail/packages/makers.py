@@ -11,6 +11,7 @@ from mcp_jail.packages.installing import Jails, Maker
 from mcp_jail.packages.npm import Npm
 from mcp_jail.packages.npm_settings import npm_source
 from mcp_jail.packages.pypi import Pypi
+from mcp_jail.packages.pythons import managed_python
 
 
 def maker_of(
@@ -29,9 +30,9 @@ def maker_of(
     """
     match kind:
         case PackageKind.NPM:
-            return Npm(jails, npm_source(environ, home))
+            return Npm(jails, npm_source(environ, home, jails.find))
         case PackageKind.PYPI:
             source = python_source(environ, home, with_logins=not scripts)
-            return Pypi(jails, source, python)
+            return Pypi(jails, source, python, managed_python(environ, home, python))
         case _:
             assert_never(kind)

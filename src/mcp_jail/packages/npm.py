@@ -7,18 +7,17 @@ the registry's tokens: by then everything is there.
 from __future__ import annotations
 
 import os
-import stat
-from typing import Any, Final
+import re
+from typing import Final
 
 import msgspec
 
 from mcp_jail.core.packages import PackageKind, Pinned, is_version
 from mcp_jail.errors import PackageError
+from mcp_jail.packages.failing import failed, not_had
 from mcp_jail.packages.installing import Fetched, Jails, Phase, Ran, Step, Tell
+from mcp_jail.packages.npm_tree import fetched, origin_of
 from mcp_jail.packages.registries import Source
-
-MODULES: Final = "node_modules"
-MANIFEST_LIMIT: Final = 4 << 20  # bytes of a package.json or npm's own list of a whole tree
 
 # Nothing of npm's that asks somebody else, waits for an answer, or writes for people.
 _QUIET: Final = {
@@ -27,10 +26,20 @@ _QUIET: Final = {
     "npm_config_fund": "false",
     "npm_config_progress": "false",
     "npm_config_loglevel": "error",
+    "npm_config_logs_max": "0",  # a log would be gone with the jail's HOME
     "npm_config_yes": "false",
     "npm_config_fetch_retries": "1",
+    "npm_config_fetch_retry_mintimeout": "1000",  # milliseconds
 }
 _NO_SCRIPTS: Final = {"npm_config_ignore_scripts": "true"}
+# Only what a registry has; older npm does not know these words, and cannot start git here either.
+# No such word for addresses: it would refuse registries that keep archives beside their own path.
+_NOTHING_ELSE: Final = {
+    "npm_config_allow_git": "none",
+    "npm_config_allow_file": "none",
+    "npm_config_allow_directory": "none",
+    "npm_config_git": "/nonexistent",
+}
 
 
 class Npm(msgspec.Struct, frozen=True):
@@ -45,11 +54,20 @@ class Npm(msgspec.Struct, frozen=True):
         env = _QUIET | _NO_SCRIPTS | self.source.env
         words = (self._npm(), "view", "--json", "--", wanted, "version")
         ran = self.jails.run(
-            Step(command=words, env=env, files=self.source.files, hosts=self.source.hosts)
+            Step(
+                command=words,
+                env=env,
+                files=self.source.files,
+                hosts=self.source.hosts,
+                proxy=self.source.proxy,
+                is_alone=True,
+            )
         )
         version = _last(ran.out) if ran.code == 0 else None
         if version is None or not is_version(PackageKind.NPM, version):
-            raise failed(f"npm '{wanted}' is not found", ran, self.source)
+            asked = self.source.scopes.get(name.partition("/")[0], self.source.urls[0])
+            is_missing = _is_missing(ran)
+            raise not_had(f"npm '{wanted}'", ran, self.source, asked, is_missing=is_missing)
         return version
 
     def make(self, package: Pinned, folder: str, place: str, tell: Tell) -> Fetched:
@@ -61,18 +79,21 @@ class Npm(msgspec.Struct, frozen=True):
         words = (self._npm(), "install", "--omit=dev", "--install-strategy=hoisted")
         fetch = Step(
             command=words,
-            env=_QUIET | _NO_SCRIPTS | self.source.env,
+            env=_QUIET | _NO_SCRIPTS | _NOTHING_ELSE | self.source.env,
             files=self.source.files,
             folder=folder,
             place=place,
             hosts=self.source.hosts,
+            proxy=self.source.proxy,
+            is_alone=True,
         )
         ran = self.jails.run(fetch)
         if ran.code != 0:
             raise failed(f"{package} could not be fetched", ran, self.source)
+        origin = origin_of(package, folder, self.source)
         if package.scripts:
             self._run_scripts(package, folder, place, tell)
-        return _fetched(package, folder)
+        return fetched(package, folder, origin)
 
     def _run_scripts(self, package: Pinned, folder: str, place: str, tell: Tell) -> None:
         tell(Phase.SCRIPTS)
@@ -90,19 +111,12 @@ class Npm(msgspec.Struct, frozen=True):
         return found
 
 
-# Lines of a program's error stream that an error repeats.
-SAID: Final = 8
+def _is_missing(ran: Ran) -> bool:
+    """Whether the registry answered, and has no such version."""
+    return ran.code == 0 or _MISSING.search(ran.errors) is not None
 
 
-def failed(message: str, ran: Ran, source: Source, *, hint: str = "") -> PackageError:
-    """The error of a step that did not do what it was to do, with what the program said."""
-    if ran.refused:
-        asked = ", ".join(ascii(host) for host in ran.refused)
-        own = ", ".join(reach.host for reach in source.hosts)
-        hint = hint or f"it asked for {asked}, and may only reach the user's registries: {own}"
-    error = PackageError(message, hint=hint or "what the program said:")
-    error.said = tuple(ran.errors.splitlines()[-SAID:])
-    return error
+_MISSING: Final = re.compile(r"code (E404|ETARGET|ENOVERSIONS)$", re.MULTILINE)
 
 
 def _last(out: bytes) -> str | None:
@@ -114,58 +128,3 @@ def _last(out: bytes) -> str | None:
     if isinstance(said, list) and said:
         said = said[-1]
     return said if isinstance(said, str) else None
-
-
-def _fetched(package: Pinned, folder: str) -> Fetched:
-    own = os.path.join(MODULES, package.name)
-    manifest = read_json(folder, os.path.join(own, "package.json"))
-    version = manifest.get("version")
-    if version != package.version:
-        raise PackageError(f"npm fetched version {version!r} of {package}")
-    programs = _programs(package.name, manifest.get("bin"))
-    found = {name: os.path.normpath(os.path.join(own, path)) for name, path in programs.items()}
-    inside = {n: p for n, p in found.items() if p.startswith(own + "/") and _is_file(folder, p)}
-    if not inside:
-        raise PackageError(f"{package} brings no program that could be started")
-    listed = read_json(folder, os.path.join(MODULES, ".package-lock.json")).get("packages", {})
-    entry = listed.get(f"{MODULES}/{package.name}", {}) if isinstance(listed, dict) else {}
-    integrity = entry.get("integrity") if isinstance(entry, dict) else None
-    return Fetched(programs=inside, integrity=integrity if isinstance(integrity, str) else "")
-
-
-def _programs(name: str, said: Any) -> dict[str, str]:
-    """A package.json's `bin`: one path, or paths by name."""
-    if isinstance(said, str):
-        return {name.rpartition("/")[2]: said}
-    if not isinstance(said, dict):
-        return {}
-    return {key: path for key, path in said.items() if isinstance(path, str) and "/" not in key}
-
-
-def read_json(folder: str, path: str) -> dict[str, Any]:
-    """A mapping in a file of a tree that a stranger made; PackageError where there is none."""
-    try:
-        if not _is_file(folder, path):
-            raise PackageError(f"the package has no file '{path}'")
-        with open(os.path.join(folder, path), "rb") as file:
-            found = msgspec.json.decode(file.read(MANIFEST_LIMIT))
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise PackageError(f"'{path}' of the package cannot be read: {error}") from None
-    if not isinstance(found, dict):
-        raise PackageError(f"'{path}' of the package is no object")
-    return found
-
-
-def _is_file(folder: str, path: str) -> bool:
-    """Whether a plain file lies there, without any link on the way to it."""
-    place = folder
-    *above, _ = parts = path.split("/")
-    for number, part in enumerate(parts):
-        place = os.path.join(place, part)
-        try:
-            mode = os.lstat(place).st_mode
-        except OSError:
-            return False
-        if not (stat.S_ISDIR(mode) if number < len(above) else stat.S_ISREG(mode)):
-            return False
-    return True

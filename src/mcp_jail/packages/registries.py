@@ -20,14 +20,23 @@ class Reach(msgspec.Struct, frozen=True, order=True):
     is_tls: bool = True
 
 
+class Proxy(msgspec.Struct, frozen=True):
+    """A proxy as `network.upstream_proxy` has it, and the hosts that are reached without it."""
+
+    url: str  # may hold a login
+    direct: tuple[str, ...] = ()
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The registries of one user: where they are, and what makes a jailed program use them.
 
     `env` and `files` (content by the path below HOME) may hold logins.
     """
 
-    urls: tuple[str, ...]  # without logins
+    urls: tuple[str, ...]  # without logins; npm's first is for all that no scope has
+    scopes: dict[str, str] = {}  # of npm: the registry of a scope, as "@mine"
     hosts: tuple[Reach, ...]
+    proxy: Proxy | None = None  # by which they are reached
     env: dict[str, str] = {}
     files: dict[str, bytes] = {}
 

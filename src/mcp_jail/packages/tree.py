@@ -22,6 +22,8 @@ from mcp_jail.errors import PackageError
 # Entries of one tree. The largest servers known have 60,000 files.
 ENTRIES_LIMIT: Final = 500_000
 
+PIECE: Final = 1 << 20  # bytes of a file that are read at once; some have a gigabyte of zeros
+
 # Seconds between the last change of a file and its stamp: the kernel's clock for files goes on
 # every 10 ms at least (CONFIG_HZ=100), and a write within the same tick would not be seen.
 TICK: Final = 0.03
@@ -105,6 +107,8 @@ _SPACES: Final = 2
 
 def _entries(top: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
     """Every entry of a tree with its status, links themselves; a directory before what is in it."""
+    if not stat.S_ISDIR(os.lstat(top).st_mode):
+        raise NotADirectoryError(f"'{top}' is no directory of its own")
     waiting = [top]
     left = ENTRIES_LIMIT
     while waiting:
@@ -153,8 +157,11 @@ def _content(path: str, status: os.stat_result) -> bytes:
         return b"? -"
     kind = b"x " if status.st_mode & stat.S_IXUSR else b"f "
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        return kind + digest(file.read()).digest().hex().encode()
+    hashed = digest(b"")
+    with open(descriptor, "rb", buffering=0) as file:
+        while piece := file.read(PIECE):
+            hashed.update(piece)
+    return kind + hashed.digest().hex().encode()
 
 
 def _stays_inside(path: str, target: str) -> bool:

@@ -28,20 +28,25 @@ class Packaged(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     package: Pinned
+    policy: str  # its name
     words: tuple[str, ...]
     installed: Installed | None
     checking: Checking | None = None
 
     def settle(self) -> None:
         """Wait until its tree is known to be as it was installed; PackageError where it is not."""
+        from mcp_jail.packages.installed import cured_by_install  # noqa: PLC0415
+
         if self.checking is not None:
-            self.checking.wait()
+            with cured_by_install(self.policy):
+                self.checking.wait()
 
     def command(self) -> tuple[str, ...] | None:
         """What is started; LaunchMismatchError, PackageError."""
-        from mcp_jail.packages.installed import command_in  # noqa: PLC0415
+        from mcp_jail.packages.installed import command_in, cured_by_install  # noqa: PLC0415
 
-        return None if self.installed is None else command_in(self.installed, self.words)
+        with cured_by_install(self.policy):
+            return None if self.installed is None else command_in(self.installed, self.words)
 
     @property
     def shares(self) -> tuple[Share, ...]:
@@ -58,9 +63,10 @@ class Packaged(msgspec.Struct, frozen=True, kw_only=True):
 
     def hold(self) -> int | None:
         """Keep it from being removed while it is used, as long as this descriptor is open."""
-        from mcp_jail.packages.installed import hold  # noqa: PLC0415
+        from mcp_jail.packages.installed import cured_by_install, hold  # noqa: PLC0415
 
-        return None if self.installed is None else hold(self.installed)
+        with cured_by_install(self.policy):
+            return None if self.installed is None else hold(self.installed)
 
 
 def packaged(
@@ -83,14 +89,18 @@ def packaged(
     from mcp_jail.packages.installed import (  # noqa: PLC0415
         Checking,
         check,
+        cured_by_install,
         find,
         not_installed,
     )
 
-    found = find(places, package)
-    if found is None and not is_looked_at:
-        raise not_installed(package, policy.name)
-    checking = Checking(found) if found is not None and is_settled_later else None
-    if found is not None and checking is None:
-        check(found)
-    return Packaged(package=package, words=words, installed=found, checking=checking)
+    with cured_by_install(policy.name):
+        found = find(places, package)
+        if found is None and not is_looked_at:
+            raise not_installed(package, policy.name)
+        checking = Checking(found) if found is not None and is_settled_later else None
+        if found is not None and checking is None:
+            check(found)
+    return Packaged(
+        package=package, policy=policy.name, words=words, installed=found, checking=checking
+    )

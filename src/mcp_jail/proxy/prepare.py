@@ -119,7 +119,7 @@ def judge(
     if policy.package is not None and policy.package.unpinned:
         from mcp_jail.proxy.unpinned import with_registry  # noqa: PLC0415 - few policies need it
 
-        policy = with_registry(policy, home)
+        policy = with_registry(policy, home, environ)
     book = compile_rules(policy, loaded.places, home=home, cwd=declared_cwd(policy, home))
     return Judged(file, policy, loaded.places, book, on_disk, home, source)
 

@@ -19,17 +19,18 @@ from mcp_jail.core.audit import Entry
 from mcp_jail.core.policy import HostEntry, Network, NetworkMode, Verdict
 from mcp_jail.core.spec import Access, JailSpec, Mount, MountKind, Plan, Share
 from mcp_jail.errors import JailBuildError, UsageError
-from mcp_jail.gate.allow import compile_network
+from mcp_jail.gate.allow import Allow, compile_network
 from mcp_jail.gate.attempts import What
 from mcp_jail.gate.process import start
 from mcp_jail.packages.installing import INSIDE_HOME, Ran, Step
-from mcp_jail.packages.registries import Reach
 from mcp_jail.proxy.gating import Reports, enter, serve
 from mcp_jail.proxy.stderr import LINE_LIMIT, clean
 from mcp_jail.sandbox.build import build
+from mcp_jail.sandbox.installations import of_the_system
 from mcp_jail.sandbox.launch import Jail, launch
 from mcp_jail.sandbox.plan import inside_home
 from mcp_jail.sandbox.probe import probe
+from mcp_jail.sandbox.protected import lies_in
 from mcp_jail.sandbox.seccomp import filter_for
 from mcp_jail.sandbox.toolchain import Toolchain, discover
 
@@ -69,10 +70,21 @@ class JailedSteps:
         except UsageError:
             return None
 
+    def shown(self, program: str) -> str | None:
+        """How a jail shows this program: not by links that lie where it shows nothing."""
+        try:
+            tools = self._discover(program)
+        except UsageError:
+            return None
+        place = tools.executable
+        while os.path.islink(place) and not _is_seen(place, tools):
+            place = os.path.normpath(os.path.join(os.path.dirname(place), os.readlink(place)))
+        return place if _is_seen(place, tools) else os.path.realpath(place)
+
     def run(self, step: Step) -> Ran:
         """Run a step. The process must be single-threaded. JailBuildError, ShareError."""
         plan = _placed(build(self._spec(step), environ=self._environ, host=self._host), step)
-        with _built(plan, step.hosts) as (jail, reports):
+        with _built(plan, _allow(step)) as (jail, reports):
             jail.go()
             os.close(jail.stdin)
             jail.stdin = -1
@@ -89,6 +101,7 @@ class JailedSteps:
             out=heard.out,
             errors="\n".join(clean(line[:LINE_LIMIT]) for line in lines),
             refused=tuple(heard.refused),
+            failed=tuple(heard.failed),
         )
 
     def _spec(self, step: Step) -> JailSpec:
@@ -100,6 +113,7 @@ class JailedSteps:
             cwd=step.folder or "/",
             shares=(*folder, *{share.path: share for share in needed}.values()),
             env={name: self._inside(value) for name, value in step.env.items()},
+            is_alone=step.is_alone,
         )
 
     def _inside(self, text: str) -> str:
@@ -133,6 +147,14 @@ class JailedSteps:
                     open_fds.discard(fd)
 
 
+def _is_seen(place: str, tools: Toolchain) -> bool:
+    """Whether a jail with what this program needs has it by this very path."""
+    if os.path.realpath(os.path.dirname(place)) != os.path.dirname(place):
+        return False
+    roots = (os.path.realpath(share.path) for share in tools.shares)
+    return of_the_system(place) or any(lies_in(place, root) for root in roots)
+
+
 # Seconds for the status of a jail whose streams are closed: all its processes are gone by then, or
 # one has closed what it was given and is ended with the jail.
 _END_SECONDS: Final = 10.0
@@ -146,6 +168,7 @@ class _Heard:
         self.out = b""
         self.errors = b""
         self.refused: dict[str, None] = {}
+        self.failed: dict[str, None] = {}
         self.is_late = False
 
     def take(self, fd: int, *, is_error: bool) -> bool:
@@ -163,19 +186,14 @@ class _Heard:
         tried = entry.method in {What.LOOKUP.value, What.CONNECT.value}
         if tried and entry.verdict == Verdict.DENY.value:
             self.refused[entry.name] = None
+        elif entry.method == What.FAILED.value and entry.reason:
+            self.failed[f"{entry.name} {entry.reason}"] = None
 
 
 @contextmanager
-def _built(plan: Plan, hosts: tuple[Reach, ...]) -> Iterator[tuple[Jail, Reports]]:
+def _built(plan: Plan, allow: Allow) -> Iterator[tuple[Jail, Reports]]:
     """A jail with its gate, looked at from outside; both are closed in any case."""
-    allow = tuple(HostEntry(host=each.host) if each.is_tls else each.host for each in hosts)
-    # A registry of the user's own may well stand in a private network: they named it.
-    network = Network(
-        mode=NetworkMode.ALLOWLIST if allow else NetworkMode.NONE,
-        allow=allow,
-        private=Verdict.ALLOW,
-    )
-    gate = start(compile_network(network), enter, seccomp=filter_for(os.uname().machine))
+    gate = start(allow, enter, seccomp=filter_for(os.uname().machine))
     reports = Reports(gate.reports)
     try:
         jail = launch(plan)
@@ -186,6 +204,20 @@ def _built(plan: Plan, hosts: tuple[Reach, ...]) -> Iterator[tuple[Jail, Reports
             jail.close()
     finally:
         gate.close()
+
+
+def _allow(step: Step) -> Allow:
+    """What the gate of a step opens."""
+    hosts = tuple(HostEntry(host=each.host) if each.is_tls else each.host for each in step.hosts)
+    # A registry of the user's own may well stand in a private network: they named it.
+    network = Network(
+        mode=NetworkMode.ALLOWLIST if hosts else NetworkMode.NONE,
+        allow=hosts,
+        private=Verdict.ALLOW,
+        upstream_proxy=None if step.proxy is None else step.proxy.url,
+    )
+    direct = () if step.proxy is None else step.proxy.direct
+    return msgspec.structs.replace(compile_network(network), direct=frozenset(direct))
 
 
 def _placed(plan: Plan, step: Step) -> Plan:

@@ -8,23 +8,35 @@ Only files say which registry: the variables of a client's entry may be somebody
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from mcp_jail.core.policy import Env, Home, HostEntry, Network, NetworkMode, Policy
+from mcp_jail.errors import UsageError
 from mcp_jail.packages.indexes import python_source
 from mcp_jail.packages.npm_settings import npm_source
-from mcp_jail.packages.registries import Reach, Source, without_login
+from mcp_jail.packages.registries import Reach, Source
+from mcp_jail.packages.uv_settings import CHOOSING
+from mcp_jail.sandbox.search_path import search_path, this_account
+from mcp_jail.sandbox.toolchain import discover
 
 _NPM: Final = {"npm_config_update_notifier": "false", "npm_config_fund": "false"}
 _UV: Final = {"UV_PYTHON_DOWNLOADS": "never"}
 
 
-def with_registry(policy: Policy, home: str) -> Policy:
-    """The policy with its registry opened; PackageError for settings that cannot be used."""
+def with_registry(policy: Policy, home: str, environ: Mapping[str, str]) -> Policy:
+    """The policy with its registry opened; PackageError for settings that cannot be used.
+
+    `environ` says which npm a start would take: beside it there may be settings too.
+    """
+    path = policy.env.set.get("PATH") or environ.get("PATH") or os.defpath
+    find = partial(_find, path=path, home=home)
     is_npm = policy.package is not None and policy.package.npm is not None
-    source = npm_source({}, home) if is_npm else python_source({}, home, with_logins=False)
+    source = npm_source({}, home, find) if is_npm else python_source({}, home, with_logins=False)
     return msgspec.structs.replace(
         policy,
         network=_network(policy.network, source.hosts),
@@ -33,13 +45,23 @@ def with_registry(policy: Policy, home: str) -> Policy:
     )
 
 
+def _find(program: str, *, path: str, home: str) -> str | None:
+    searched = search_path(program, path, home, this_account())
+    try:
+        return discover((program,), path=searched, cwd="/", home=home).executable
+    except UsageError:
+        return None
+
+
 def _settings(source: Source, *, is_npm: bool) -> dict[str, str]:
     """How npm or uv are told of the registries; never a login, which the server could read."""
-    first, *others = map(without_login, source.urls)
+    first, *others = source.urls
     if is_npm:
-        return {"npm_config_registry": first, **_NPM}
+        scopes = {f"npm_config_{name}:registry": url for name, url in source.scopes.items()}
+        return {"npm_config_registry": first, **scopes, **_NPM}
     more = {"UV_INDEX": " ".join(others)} if others else {}
-    return {"UV_DEFAULT_INDEX": first, **more, **_UV}
+    chosen = {key: source.env[key] for key in CHOOSING if key in source.env}
+    return {"UV_DEFAULT_INDEX": first, **more, **chosen, **_UV}
 
 
 def _network(network: Network, hosts: tuple[Reach, ...]) -> Network:

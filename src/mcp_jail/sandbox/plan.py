@@ -63,7 +63,7 @@ def plan(spec: JailSpec, host: Host, toolchain: Toolchain, guarded: Guarded, loo
         uid=host.uid,
         gid=host.gid,
         hostname=HOSTNAME,
-        seccomp=filter_for(host.arch) if host.arch in ARCHES else b"",
+        seccomp=filter_for(host.arch, is_alone=spec.is_alone) if host.arch in ARCHES else b"",
         gaps=host.gaps,
         secrets=spec.secrets,
         interpreters=toolchain.from_path,

@@ -8,6 +8,8 @@ What it adds to namespaces and dropped capabilities: kernel surface that needs n
 (io_uring, bpf, userfaultfd, keyrings, perf), new namespaces in every spelling, foreign system-call
 tables, socket families that leave the network namespace (vsock reaches a hypervisor's host), and
 typing into a terminal (CVE-2017-5226, CVE-2019-10063, CVE-2023-28100).
+
+A jail that is alone may also start no process: what it was started with is all that ever runs.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ X32_BIT: Final = 0x40000000
 # so can be asked for by unshare only.
 NEW_NAMESPACES: Final = 0x7E020000
 NEW_TIME_NAMESPACE: Final = 0x00000080
+CLONE_THREAD: Final = 0x00010000
 
 TIOCSTI: Final = 0x5412
 TIOCLINUX: Final = 0x541C
@@ -121,6 +124,9 @@ NUMBERS: Final[dict[str, tuple[int | None, int | None]]] = {
     "set_mempolicy_home_node": (450, 450),
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
+    # refused in a jail that is alone
+    "fork": (57, None),
+    "vfork": (58, None),
     # judged by argument, below
     "clone": (56, 220),
     "clone3": (435, 435),
@@ -133,7 +139,10 @@ NUMBERS: Final[dict[str, tuple[int | None, int | None]]] = {
 JUDGED_BY_ARGUMENT: Final = frozenset(
     {"clone", "clone3", "unshare", "socket", "socketpair", "ioctl"}
 )
-REFUSED: Final = tuple(name for name in NUMBERS if name not in JUDGED_BY_ARGUMENT)
+REFUSED_ALONE: Final = frozenset({"fork", "vfork"})
+REFUSED: Final = tuple(
+    name for name in NUMBERS if name not in JUDGED_BY_ARGUMENT and name not in REFUSED_ALONE
+)
 
 
 class Code(IntEnum):
@@ -162,12 +171,12 @@ class Instruction(NamedTuple):
 ALLOW: Final = Instruction(Code.RETURN, 0x7FFF0000)  # SECCOMP_RET_ALLOW
 
 
-def filter_for(arch: str) -> bytes:
+def filter_for(arch: str, *, is_alone: bool = False) -> bytes:
     """The filter for an architecture of `ARCHES`; KeyError for another one."""
-    return b"".join(instruction.encode() for instruction in program(ARCHES[arch]))
+    return b"".join(each.encode() for each in program(ARCHES[arch], is_alone=is_alone))
 
 
-def program(arch: Arch) -> tuple[Instruction, ...]:
+def program(arch: Arch, *, is_alone: bool = False) -> tuple[Instruction, ...]:
     """The instructions: foreign tables first, then plain refusals, then calls by argument."""
     return (
         *_only_this_table(arch),
@@ -175,6 +184,7 @@ def program(arch: Arch) -> tuple[Instruction, ...]:
         # its flags lie behind a pointer, which a filter cannot follow; libc falls back to clone
         *_refuse(arch, "clone3", ENOSYS),
         *_refuse_bits(arch, "clone", NEW_NAMESPACES),
+        *(_refuse_processes(arch) if is_alone else ()),
         *_refuse_bits(arch, "unshare", NEW_NAMESPACES | NEW_TIME_NAMESPACE),
         *_refuse_values(arch, "ioctl", argument=1, values=(TIOCSTI, TIOCLINUX)),
         *_allow_families(arch, "socket"),
@@ -225,6 +235,13 @@ def _guarded(
 
 def _refuse_bits(arch: Arch, name: str, bits: int) -> tuple[Instruction, ...]:
     return _guarded(arch, name, 0, (Instruction(Code.IF_ANY_BIT, bits, no=1), _error(EPERM)))
+
+
+def _refuse_processes(arch: Arch) -> tuple[Instruction, ...]:
+    """Threads are no processes."""
+    whole = (i for name in sorted(REFUSED_ALONE) for i in _refuse(arch, name, EPERM))
+    only_threads = (Instruction(Code.IF_ANY_BIT, CLONE_THREAD, yes=1), _error(EPERM))
+    return (*whole, *_guarded(arch, "clone", 0, only_threads))
 
 
 def _refuse_values(
