@@ -61,10 +61,77 @@ def test_a_key_of_the_same_name_elsewhere_in_the_file_is_no_server(home: ClientH
 def test_servers_that_others_or_we_wrapped_stay(home: ClientHome) -> None:
     path = home.sample("already-wrapped.json", ".config/Claude/claude_desktop_config.json")
     plan = home.wrap(path)
-    assert set(of(plan, Group.ALREADY)) == {"done", "done-from-other-path", "done-via-uvx"}
+    assert set(of(plan, Group.ALREADY)) == {"done-from-other-path"}
+    assert set(of(plan, Group.REFUSED)) == {"done", "done-via-uvx"}, "not this program"
     assert set(of(plan, Group.DONE)) == {"other-wrapper", "bridge", "todo"}
     back = home.unwrap(path, "done-via-uvx")
     assert "by hand" in of(back, Group.SKIPPED)["done-via-uvx"].reason
+
+
+ONLY_A_WORD = (
+    '{"command": "uvx", "args": ["--with", "mcp-jail", "evil", "run", "x"]}',
+    '{"command": "uvx", "args": ["--from", "evil", "mcp-jail", "run", "x", "--", "y"]}',
+    '{"command": "uv", "args": ["run", "--with", "evil", "python", "/tmp/evil.py", "mcp-jail"]}',
+    '{"command": "uv", "args": ["run", "serena", "--project", "mcp-jail"]}',
+    '{"command": "uv", "args": ["--directory", "/src/mcp-jail", "run", "mcp-jail"]}',
+    '{"command": "pipx", "args": ["run", "--spec", "/tmp/evil", "mcp-jail"]}',
+    '{"command": "node", "args": ["mcp-jail", "run", "x", "--", "y"]}',
+)
+
+
+@pytest.mark.parametrize("entry", ONLY_A_WORD)
+def test_an_entry_in_which_our_name_is_only_a_word_is_wrapped(home: ClientHome, entry: str) -> None:
+    path = home.write(CURSOR, file_of(a=entry))
+    assert set(of(home.wrap(path), Group.DONE)) == {"a"}
+    assert json.loads(path.read_text())["mcpServers"]["a"]["command"] == PROGRAM
+    home.unwrap(path)
+    assert path.read_text() == file_of(a=entry)
+
+
+OF_OUR_NAME = {
+    '{"command": "/tmp/evil/mcp-jail", "args": ["run", "a", "--", "x"]}': "not this mcp-jail",
+    '{"command": "/tmp/evil/mcp-jail", "args": ["serve"]}': "not this mcp-jail",
+    '{"command": "./mcp-jail", "args": ["run", "a", "--", "x"]}': "in each directory",
+    '{"command": "uvx", "args": ["mcp-jail@1", "run", "a"]}': "'uvx' start a package of our name",
+    '{"command": "uv", "args": ["tool", "run", "mcp-jail", "run", "a"]}': "a package of our name",
+    '{"command": "pipx", "args": ["run", "mcp-jail==1", "run", "a"]}': "a package of our name",
+    '{"command": "mcp-jail", "args": ["run", "a"], "env": {"PATH": "/tmp"}}': "it sets PATH",
+    f'{{"command": "{PROGRAM}", "args": ["run", "a"], "env": {{"LD_AUDIT": "/x"}}}}': "other code",
+    f'{{"command": "{PROGRAM}", "args": ["run", "a"], "env": {{"PYTHONPATH": 1}}}}': "other code",
+    f'{{"command": "{PROGRAM}", "args": ["run", "a"], "env": {{"MCP_JAIL_HOME": "/x"}}}}': "policy",
+}
+
+
+@pytest.mark.parametrize("entry", OF_OUR_NAME)
+def test_what_is_called_as_we_are_and_is_not_provably_this_program_is_told(
+    home: ClientHome, entry: str
+) -> None:
+    plan = home.plan(home.write(CURSOR, file_of(a=entry)))
+    assert not plan.changes
+    assert OF_OUR_NAME[entry] in of(plan, Group.REFUSED)["a"].reason
+    assert of(plan, Group.REFUSED)["a"].hint
+
+
+def test_a_link_to_our_program_and_its_bare_name_are_ours(home: ClientHome, tmp_path: Path) -> None:
+    program = home.write("bin/mcp-jail", "#!/bin/sh\n", 0o755)
+    (tmp_path / "mcp-jail").symlink_to(program)
+    entries = {
+        name: json.dumps({"command": word, "args": ["run", "a", "--", "x"]})
+        for name, word in {"link": str(tmp_path / "mcp-jail"), "bare": "mcp-jail"}.items()
+    }
+    path = home.write(CURSOR, file_of(**entries))
+    environ = {"HOME": str(home.path), "PATH": str(program.parent)}
+    given = msgspec.structs.replace(
+        home.circumstances(),
+        program=str(program),
+        ground=msgspec.structs.replace(home.circumstances().ground, environ=environ),
+    )
+    plan = plan_wrap(given, home.target(path), Names(home.places, str(home.path)))
+    assert set(of(plan, Group.ALREADY)) == {"link", "bare"}
+    other = home.write("other/mcp-jail", "#!/bin/sh\n", 0o755)
+    environ["PATH"] = str(other.parent)
+    plan = plan_wrap(given, home.target(path), Names(home.places, str(home.path)))
+    assert set(of(plan, Group.REFUSED)) == {"bare"}, "PATH leads elsewhere"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from mcp_jail.clients.servers import State, servers_in
 from mcp_jail.clients.splices import taken_back
 from mcp_jail.clients.wrapping import unwrap_entry, wrap_entry
 from mcp_jail.store.wrapped import Remembered
-from wrap.sampled import ALL, PROGRAM, Sample, bare, file_of, row, unwrap, wrap
+from wrap.sampled import ALL, PROGRAM, Sample, bare, file_of, is_ours, row, unwrap, wrap
 
 each_sample = pytest.mark.parametrize(
     "sample", ALL, ids=lambda sample: f"{sample.file}-{sample.row.client}"
@@ -89,10 +89,10 @@ def test_a_file_that_its_client_wrote_anew_is_unwrapped_by_value(sample: Sample,
 @each_sample
 def test_nothing_is_unwrapped_that_was_not_wrapped(sample: Sample) -> None:
     document = read(sample.text, sample.file, sample.row.syntax)
-    servers = servers_in(document, sample.row)
+    servers = servers_in(document, sample.row, is_ours)
     assert [each for each in servers if each.state is State.BARE]
     for server in servers:
-        if server.state is not State.WRAPPED:
+        if server.ours is None or not server.ours.command:
             with pytest.raises(DocumentError):
                 unwrap_entry(document, server, Remembered())
 
@@ -201,8 +201,9 @@ def test_a_path_with_blanks_is_no_line() -> None:
 def test_an_entry_that_somebody_else_pointed_at_us_is_not_taken_for_ours() -> None:
     text = entries('{"command": "/tmp/mcp-jail", "args": ["run", "--policy", "/tmp/any.yaml"]}')
     document = read(text, "f", CURSOR.syntax)
-    (server,) = servers_in(document, CURSOR)
-    assert server.state is State.WRAPPED
+    (server,) = servers_in(document, CURSOR, is_ours)
+    assert server.state is State.FOREIGN
+    assert "which is not this mcp-jail" in server.reason
     assert server.ours is not None
     assert server.ours.command == ()
 

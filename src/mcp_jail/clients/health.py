@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 from collections.abc import Iterator
 from enum import Enum
 
 import msgspec
 
 from mcp_jail.clients.document import DocumentError
-from mcp_jail.clients.our_entries import PROGRAM
+from mcp_jail.clients.our_entries import Ours, same_program
 from mcp_jail.clients.planning import Opened, mark_of, open_target
 from mcp_jail.clients.servers import Server, State
 from mcp_jail.clients.targets import ROWS, Ground, Target, existing, named
@@ -52,7 +51,7 @@ class Finding(msgspec.Struct, frozen=True):
 def look_at_clients(places: Places, ground: Ground, program: str) -> list[Finding]:
     """All findings, file by file; FileError where our own record is damaged."""
     known = {wrapped.path: wrapped for wrapped in all_wrapped(places)}
-    looking = _Looking(places, program, is_all=is_all_wrapped(places))
+    looking = _Looking(places, ground, program, is_all=is_all_wrapped(places))
     found: list[Finding] = []
     for target in _targets(ground, known):
         found += looking.at(target, known.get(os.path.realpath(target.path)))
@@ -74,15 +73,15 @@ def _targets(ground: Ground, known: dict[str, WrappedFile]) -> Iterator[Target]:
 class _Looking:
     """What is the same for all files."""
 
-    def __init__(self, places: Places, program: str, *, is_all: bool) -> None:
-        self._program = os.path.realpath(program)
+    def __init__(self, places: Places, ground: Ground, program: str, *, is_all: bool) -> None:
+        self._is_ours = same_program(program, ground.environ)
         self._policies = frozenset(policy_names(places))
         self._is_all = is_all
 
     def at(self, target: Target, known: WrappedFile | None) -> list[Finding]:
         """The findings of one file."""
         try:
-            opened = open_target(target)
+            opened = open_target(target, self._is_ours)
         except (DocumentError, FileError) as error:
             if known is None or error.message == "the file is empty":
                 return []
@@ -94,8 +93,8 @@ class _Looking:
         return found or self._bare(target, opened, known)
 
     def _entry(self, target: Target, server: Server, known: WrappedFile | None) -> list[Finding]:
-        if server.state is State.WRAPPED:
-            return self._wrapped(target, server)
+        if server.ours is not None:
+            return self._ours(target, server, server.ours)
         watched = known is not None or self._is_all
         if server.state is not State.BARE or not watched:
             return []
@@ -109,18 +108,14 @@ class _Looking:
         message = "is not wrapped, and was not here, or not like this, when you wrapped the others"
         return [self._finding(What.ADDED, target, server, message)]
 
-    def _wrapped(self, target: Target, server: Server) -> list[Finding]:
-        ours = server.ours
-        if ours is None or os.path.basename(ours.program) != PROGRAM:
-            return []
-        program = ours.program if os.path.isabs(ours.program) else shutil.which(ours.program)
+    def _ours(self, target: Target, server: Server, ours: Ours) -> list[Finding]:
         again = self._command("unwrap", target, server), self._command("wrap", target, server)
-        cure = " && ".join(again)
-        if program is None or not os.access(program, os.X_OK):
+        cure = " && ".join(again) if ours.command else "make it start mcp-jail, or take it out"
+        if os.path.isabs(ours.program) and not os.access(ours.program, os.X_OK):
             message = f"starts '{ours.program}', which is not there"
             return [Finding(What.DANGLING, target.path, server.name, message, cure)]
-        if os.path.realpath(program) != self._program:
-            message = f"starts another program of our name: '{program}'"
+        if ours.why_not:
+            message = f"is no entry of mcp-jail: {ours.why_not}"
             return [Finding(What.FOREIGN, target.path, server.name, message, cure)]
         if ours.policy is not None and not self._has_policy(ours.policy):
             message = f"goes by the policy '{ours.policy}', which is not there"

@@ -12,7 +12,7 @@ import msgspec
 from mcp_jail.clients.catalogue import Row
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
 from mcp_jail.clients.managed import is_managed_file, why_managed
-from mcp_jail.clients.our_entries import wrapped_words
+from mcp_jail.clients.our_entries import IsOurs, same_program, wrapped_words
 from mcp_jail.clients.policy_names import Names, Wanted
 from mcp_jail.clients.reading import decoded, read, verify
 from mcp_jail.clients.replacing import read_client_file, why_not_replaceable
@@ -92,6 +92,11 @@ class Circumstances(msgspec.Struct, frozen=True):
     only: frozenset[str] = frozenset()  # names of servers; empty: all
     root: str = "/"  # where an administrator's files are looked for
 
+    @property
+    def is_ours(self) -> IsOurs:
+        """Whether a word in an entry starts this program."""
+        return same_program(self.program, self.ground.environ)
+
     def is_meant(self, server: Server) -> bool:
         """Whether a person asked for this entry."""
         return not self.only or server.name in self.only
@@ -103,7 +108,7 @@ def plan_wrap(given: Circumstances, target: Target, names: Names) -> FilePlan:
     if refusal:
         return whole(target, Group.REFUSED, refusal)
     try:
-        return _wrapped(given, target, open_target(target), names)
+        return _wrapped(given, target, open_target(target, given.is_ours), names)
     except (DocumentError, FileError) as error:
         return unreadable(target, error)
 
@@ -115,18 +120,18 @@ class Opened(msgspec.Struct, frozen=True):
     servers: tuple[tuple[Document, Server], ...]
 
 
-def open_target(target: Target) -> Opened:
+def open_target(target: Target, is_ours: IsOurs) -> Opened:
     """Read a file; DocumentError, FileError."""
-    return opened(target, read_client_file(target.path))
+    return opened(target, read_client_file(target.path), is_ours)
 
 
-def opened(target: Target, content: bytes) -> Opened:
+def opened(target: Target, content: bytes, is_ours: IsOurs) -> Opened:
     """The entries in a file's bytes, once for each row that knows it; each entry once."""
     text = decoded(content, target.path)
     found: dict[KeyPath, tuple[Document, Server]] = {}
     for row in target.rows:
         document = read(text, target.path, row.syntax)
-        for server in servers_in(document, row):
+        for server in servers_in(document, row, is_ours):
             found.setdefault(server.path, (document, server))
     return Opened(content, tuple(found.values()))
 
@@ -192,13 +197,19 @@ class _Made(msgspec.Struct, frozen=True):
 
 def _one(given: Circumstances, document: Document, server: Server, names: Names) -> _Made:
     if server.state is not State.BARE:
-        groups = {State.WRAPPED: Group.ALREADY, State.REFUSED: Group.REFUSED}
-        group = groups.get(server.state, Group.SKIPPED)
-        return _Made(outcome_of(server, group, server.reason or _of_ours(server)))
+        group = _GROUPS.get(server.state, Group.SKIPPED)
+        return _Made(outcome_of(server, group, server.reason or _of_ours(server), _cure_of(server)))
     try:
         return _made(given, document, server, names)
     except JailError as error:
         return _Made(outcome_of(server, Group.REFUSED, error.message, error.hint))
+
+
+_GROUPS = {
+    State.WRAPPED: Group.ALREADY,
+    State.FOREIGN: Group.REFUSED,
+    State.REFUSED: Group.REFUSED,
+}
 
 
 def _made(given: Circumstances, document: Document, server: Server, names: Names) -> _Made:
@@ -249,6 +260,15 @@ def _of_ours(server: Server) -> str:
     if server.ours is None or server.ours.command:
         return ""
     return "somebody wrote it by hand"
+
+
+def _cure_of(server: Server) -> str:
+    """What to do about an entry that starts something of our name."""
+    if server.state is not State.FOREIGN or server.ours is None:
+        return ""
+    if server.ours.command:
+        return "mcp-jail unwrap takes it out, whoever wrote it; then wrap the server again"
+    return "name the installed program, or take the entry out, unless it is yours"
 
 
 def _policy_text(given: Circumstances, server: Server, name: str, words: tuple[str, ...]) -> str:

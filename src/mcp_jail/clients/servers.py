@@ -23,7 +23,7 @@ from mcp_jail.clients.document import (
     Node,
     Text,
 )
-from mcp_jail.clients.our_entries import Ours, ours_in
+from mcp_jail.clients.our_entries import IsOurs, Ours, ours_in
 from mcp_jail.clients.yaml_spans import MERGE
 
 
@@ -32,6 +32,7 @@ class State(Enum):
 
     BARE = "starts its server itself"
     WRAPPED = "starts mcp-jail"
+    FOREIGN = "starts something of our name that is not this mcp-jail"
     LEFT = "nothing to wrap"
     REFUSED = "cannot be wrapped"
 
@@ -69,6 +70,13 @@ class Launch(msgspec.Struct, frozen=True):
     cwd: str | None
 
     @property
+    def set_names(self) -> tuple[str, ...]:
+        """The names of all variables the entry sets."""
+        if self.env is None or not isinstance(self.env.value, Members):
+            return ()
+        return tuple(member.key for member in self.env.value.members)
+
+    @property
     def variables(self) -> dict[str, str]:
         """The variables the entry sets, as far as they are texts."""
         if self.env is None or not isinstance(self.env.value, Members):
@@ -77,7 +85,7 @@ class Launch(msgspec.Struct, frozen=True):
         return {one.key: one.value.value for one in found if isinstance(one.value, Text)}
 
 
-def servers_in(document: Document, row: Row) -> list[Server]:
+def servers_in(document: Document, row: Row, is_ours: IsOurs) -> list[Server]:
     """All entries of a client's file, in its order; DocumentError where it reads in two ways."""
     found = []
     for path, holder in _holders(document.root, row):
@@ -88,7 +96,7 @@ def servers_in(document: Document, row: Row) -> list[Server]:
                 why = "it stands twice under one name"
                 found.append(Server(row, place, name, State.REFUSED, why))
             else:
-                found.append(_judged(row, place, name, node))
+                found.append(_judged(row, place, name, node, is_ours))
     return found
 
 
@@ -136,7 +144,7 @@ def _entries(holder: Node, path: KeyPath, row: Row) -> Iterator[tuple[KeyPath, s
             yield (*path, index), name, item
 
 
-def _judged(row: Row, path: KeyPath, name: str, node: Node) -> Server:
+def _judged(row: Row, path: KeyPath, name: str, node: Node, is_ours: IsOurs) -> Server:
     why = _why_unreadable(node)
     if why or not isinstance(node, Members):
         return Server(row, path, name, State.REFUSED, why)
@@ -153,9 +161,10 @@ def _judged(row: Row, path: KeyPath, name: str, node: Node) -> Server:
     if is_address or is_mixed:
         why = "its entry has both a command and a URL"
         return Server(row, path, name, State.REFUSED, why)
-    ours, why = ours_in(found.words), _not_for_a_jail(found.words)
+    ours, why = ours_in(found.words, found.set_names, is_ours), _not_for_a_jail(found.words)
     if ours is not None:
-        return Server(row, path, name, State.WRAPPED, launch=found, ours=ours)
+        state = State.FOREIGN if ours.why_not else State.WRAPPED
+        return Server(row, path, name, state, ours.why_not, found, ours)
     return Server(row, path, name, State.LEFT if why else State.BARE, why, found)
 
 

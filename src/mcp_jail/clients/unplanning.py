@@ -35,7 +35,7 @@ def plan_unwrap(given: Circumstances, target: Target) -> FilePlan:
     if refusal:
         return whole(target, Group.REFUSED, refusal)
     try:
-        return _unwrapped(given, target, open_target(target))
+        return _unwrapped(given, target, open_target(target, given.is_ours))
     except (DocumentError, FileError) as error:
         return unreadable(target, error)
 
@@ -46,7 +46,7 @@ def _unwrapped(given: Circumstances, target: Target, found: Opened) -> FilePlan:
     known = read_wrapped(given.places, os.path.realpath(target.path))
     meant = [(document, server) for document, server in found.servers if given.is_meant(server)]
     exact, known = _exact(found, known, {server.path for _, server in meant})
-    between = opened(target, exact)
+    between = opened(target, exact, given.is_ours)
     outcomes, changes, gone = [], [], set()
     still = {server.path: (document, server) for document, server in between.servers}
     for _, server in meant:
@@ -81,9 +81,9 @@ def _one(
         told = outcome_of(before, group, reason)
         return msgspec.structs.replace(told, before=words if back else (), after=back)
 
-    if before.state is not State.WRAPPED:
+    if before.state not in _TAKEN_OUT:
         return put(Group.ALREADY, ""), None
-    if now is not None and now[1].state is not State.WRAPPED:
+    if now is not None and now[1].state not in _TAKEN_OUT:
         back = () if now[1].launch is None else now[1].launch.words
         return put(Group.DONE, "to the byte", back), None
     if now is None or now[1].ours is None or not now[1].ours.command:
@@ -99,6 +99,10 @@ def _one(
         return put(Group.REFUSED, error.message), None
     back = server.ours.command if server.ours else ()
     return put(Group.DONE, reason, back), change
+
+
+# Somebody else's program of our name is taken out as well: the server behind it is what was meant.
+_TAKEN_OUT = frozenset({State.WRAPPED, State.FOREIGN})
 
 
 def _forgotten(known: WrappedFile, gone: set[KeyPath], *, is_exact: bool) -> WrappedFile:

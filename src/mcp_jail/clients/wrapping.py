@@ -26,7 +26,7 @@ from mcp_jail.clients.document import (
     plain,
     quoted,
 )
-from mcp_jail.clients.our_entries import HEAD, wrapped_words
+from mcp_jail.clients.our_entries import HEAD, OUR_HOME, wrapped_words
 from mcp_jail.clients.servers import Launch, Server
 from mcp_jail.clients.splices import (
     Splice,
@@ -60,7 +60,7 @@ def wrap_entry(
 ) -> Change:
     """The change that puts mcp-jail before a server; DocumentError where it cannot be."""
     launch = _launch(server)
-    if moving := sorted(_OUR_HOME & launch.variables.keys()):
+    if moving := sorted(OUR_HOME & launch.variables.keys()):
         raise DocumentError(
             f"it sets {moving[0]}, so mcp-jail would look for its policy elsewhere",
             hint=f"take {moving[0]} out of the entry; in the jail HOME is one of its own anyway",
@@ -124,10 +124,6 @@ def loaders_of(server: Server) -> dict[str, str]:
     """The variables of an entry that would run code in our own process."""
     variables = _launch(server).variables
     return {name: value for name, value in variables.items() if is_loader_variable(name)}
-
-
-# Where mcp-jail looks for its policies; in an entry, it would look elsewhere than `wrap` writes.
-_OUR_HOME = frozenset({"HOME", "MCP_JAIL_HOME"})
 
 
 def unwrap_entry(document: Document, server: Server, remembered: Remembered) -> Change:
