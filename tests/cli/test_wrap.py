@@ -133,6 +133,31 @@ def test_a_package_that_cannot_be_had_leaves_its_server_wrapped(home: Home) -> N
     assert "mcp-jail" in path.read_text()
 
 
+def test_many_wraps_and_unwraps_at_the_same_time_lose_nothing(home: Home) -> None:
+    """Who comes second waits, and is told that the file is not as it was read."""
+    entry = '{"command": "node", "args": ["s.js"], "env": {"NODE_OPTIONS": "--x", "K": "v"}}'
+    text = '{"mcpServers": {' + ", ".join(f'"s{number}": {entry}' for number in range(8)) + "}}"
+    path = write(home, ".cursor/mcp.json", text)
+    for verbs in (["wrap"] * 4, ["wrap", "unwrap"] * 2) * 4:
+        at_once = [
+            subprocess.Popen(
+                [MCP_JAIL, verb, "--client", "cursor", "--yes"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=home.environ(),
+            )
+            for verb in verbs
+        ]
+        said = [each.communicate()[0] for each in at_once]
+        assert [each for each in said if "Traceback" in each] == []
+        assert path.read_text() == text or path.read_text().count("mcp-jail") == 8
+        done(home, "unwrap", "--client", "cursor", "--yes")
+        assert path.read_text() == text, said
+        assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
 def test_a_dry_run_shows_and_writes_nothing(home: Home) -> None:
     path = write(home, ".cursor/mcp.json")
     said = done(home, "wrap", "--all", "--dry-run")

@@ -445,6 +445,30 @@ def test_a_change_that_fails_leaves_nothing_that_would_be_believed(home: ClientH
     assert len(read_wrapped(home.places, str(path)).entries) == 1
 
 
+def test_a_policy_that_came_meanwhile_for_another_launch_is_not_taken(home: ClientHome) -> None:
+    path = home.write(CURSOR, ENTRY)
+    plan = home.plan(path)
+    home.wrap(home.write(".junie/mcp/mcp.json", ENTRY.replace("mcp-server-time", "other")))
+    with pytest.raises(FileError, match="policy 'time' was made meanwhile"):
+        apply_wrap(home.places, plan)
+    assert path.read_text() == ENTRY
+    assert os.listdir(path.parent) == [path.name]
+    home.wrap(path)
+    assert read_wrapped(home.places, str(path)).entries[0].policy == "time-cursor"
+
+
+def test_a_record_that_changed_meanwhile_is_not_written_over(home: ClientHome) -> None:
+    path = home.write(CURSOR, file_of(a='{"command": "x"}', b='{"command": "y"}'))
+    home.wrap(path, "a")
+    plan = home.plan(path)
+    home.unwrap(path)
+    home.wrap(path, "b")
+    path.write_bytes(plan.before)
+    with pytest.raises(FileError, match="has changed meanwhile"):
+        apply_wrap(home.places, plan)
+    assert path.read_bytes() == plan.before
+
+
 def test_a_variable_that_the_client_fills_in_cannot_move(home: ClientHome) -> None:
     entry = '{"command": "x", "env": {"PYTHONPATH": "${workspaceFolder}/lib"}}'
     plan = home.plan(home.write(CURSOR, file_of(a=entry)))

@@ -67,7 +67,7 @@ class NewPolicy(msgspec.Struct, frozen=True):
 
 
 class FilePlan(msgspec.Struct, frozen=True):
-    """All that would be done to one file. `record` is what is known of it afterwards."""
+    """All that would be done to one file. `known` is our record of it now, `record` afterwards."""
 
     path: str
     rows: tuple[Row, ...]
@@ -75,6 +75,7 @@ class FilePlan(msgspec.Struct, frozen=True):
     before: bytes = b""
     after: bytes = b""
     policies: tuple[NewPolicy, ...] = ()
+    known: WrappedFile | None = None
     record: WrappedFile | None = None
 
     @property
@@ -155,14 +156,7 @@ def _why_not(given: Circumstances, target: Target) -> str:
         return "it is your administrator's"
     never = why_never(given.ground, target.path)
     managed = (why_managed(row, given.root) for row in target.rows)
-    busy = _lock_of(target.path)
-    return never or next(filter(None, managed), "") or why_not_replaceable(target.path) or busy
-
-
-def _lock_of(path: str) -> str:
-    """Whether Cline holds its lock, a directory beside the file."""
-    is_locked = os.path.isdir(os.path.realpath(path) + ".lock")
-    return "its client is writing it right now (its .lock directory is there)" if is_locked else ""
+    return never or next(filter(None, managed), "") or why_not_replaceable(target.path)
 
 
 def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) -> FilePlan:
@@ -182,9 +176,12 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
     after, step = carried_out(found, changes, tuple(entry.path for entry in entries))
     bare = [server for _, server in found.servers if server.state is State.BARE]
     left = tuple(mark_of(server) for server in bare if not given.is_meant(server))
-    record = _recorded(given.places, target.path, step, entries, left)
+    known = read_wrapped(given.places, os.path.realpath(target.path))
+    record = _recorded(known, step, entries, left)
     policies = tuple(each.policy for _, _, each in made if each.policy)
-    return FilePlan(target.path, target.rows, outcomes, found.content, after, policies, record)
+    return FilePlan(
+        target.path, target.rows, outcomes, found.content, after, policies, known, record
+    )
 
 
 class _Made(msgspec.Struct, frozen=True):
@@ -304,9 +301,8 @@ def mark_of(server: Server) -> str:
 
 
 def _recorded(
-    places: Places, path: str, step: Step, entries: Sequence[WrappedEntry], left: tuple[str, ...]
+    known: WrappedFile, step: Step, entries: Sequence[WrappedEntry], left: tuple[str, ...]
 ) -> WrappedFile:
-    known = read_wrapped(places, os.path.realpath(path))
     new = {entry.path for entry in entries}
     return WrappedFile(
         known.path,

@@ -7,6 +7,7 @@ since it was read, that is another user's, read-only, or has a second name.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from contextlib import suppress
 
@@ -47,6 +48,8 @@ def why_not_replaceable(path: str) -> str:
         return "it has a second name (hard link), which would keep the old content"
     if not os.access(os.path.dirname(target), os.W_OK):
         return f"its directory '{os.path.dirname(target)}' is read-only"
+    if os.path.isdir(target + ".lock"):  # Cline's
+        return "its client is writing it right now (its .lock directory is there)"
     return ""
 
 
@@ -99,10 +102,7 @@ def replace_client_file(path: str, before: bytes, after: bytes) -> None:
     try:
         _write_draft(draft, after, target)
         if read_client_file(target) != before:
-            raise FileError(
-                f"'{path}' has changed meanwhile; it is left as it is now",
-                hint="quit the client that writes it, and try again",
-            )
+            raise changed_meanwhile(path)
         os.rename(draft, target)
     except OSError as error:
         raise unusable(path, "cannot be replaced", error) from None
@@ -110,6 +110,23 @@ def replace_client_file(path: str, before: bytes, after: bytes) -> None:
         with suppress(FileNotFoundError):
             os.unlink(draft)
     sync_folder(folder)
+
+
+def changed_meanwhile(path: str) -> FileError:
+    """The error for a file, or our record of it, that is not as it was read."""
+    return FileError(
+        f"'{path}' has changed meanwhile; it is left as it is now",
+        hint="quit the client that writes it, and try again",
+    )
+
+
+def sweep_drafts(path: str) -> None:
+    """Remove what killed commands of ours left beside a file; only while nobody else writes."""
+    folder, name = os.path.split(os.path.realpath(path))
+    draft = re.compile(re.escape(f".{name[:100]}.") + r"[0-9a-f]{16}\.new")
+    for found in filter(draft.fullmatch, os.listdir(folder)):
+        with suppress(OSError):
+            os.unlink(os.path.join(folder, found))
 
 
 def _write_draft(draft: str, content: bytes, target: str) -> None:

@@ -43,9 +43,9 @@ def plan_unwrap(given: Circumstances, target: Target) -> FilePlan:
 def _unwrapped(given: Circumstances, target: Target, found: Opened) -> FilePlan:
     if not found.servers:
         return whole(target, Group.SKIPPED, "there are no servers in it")
-    known = read_wrapped(given.places, os.path.realpath(target.path))
+    on_disk = read_wrapped(given.places, os.path.realpath(target.path))
     meant = [(document, server) for document, server in found.servers if given.is_meant(server)]
-    exact, known = _exact(found, known, {server.path for _, server in meant})
+    exact, known = _exact(found, on_disk, {server.path for _, server in meant})
     between = opened(target, exact, given.is_ours)
     outcomes, changes, gone = [], [], set()
     still = {server.path: (document, server) for document, server in between.servers}
@@ -58,7 +58,15 @@ def _unwrapped(given: Circumstances, target: Target, found: Opened) -> FilePlan:
             changes.append((still[server.path][0], change, server.row))
     after = carried_out(between, changes, ())[0] if changes else exact
     record = _forgotten(known, gone, is_exact=not changes)
-    return FilePlan(target.path, target.rows, tuple(outcomes), found.content, after, record=record)
+    return FilePlan(
+        target.path,
+        target.rows,
+        tuple(outcomes),
+        found.content,
+        after,
+        known=on_disk,
+        record=record,
+    )
 
 
 def _exact(found: Opened, known: WrappedFile, meant: set[KeyPath]) -> tuple[bytes, WrappedFile]:

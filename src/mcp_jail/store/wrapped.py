@@ -6,8 +6,10 @@ is in it: what was taken out, and where.
 
 from __future__ import annotations
 
+import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 import msgspec
@@ -94,6 +96,21 @@ def read_wrapped(places: Places, path: str) -> WrappedFile:
         return _decoded(record, read_private(record))
     except FileNotFoundError:
         return WrappedFile(path)
+
+
+@contextmanager
+def alone(places: Places) -> Iterator[None]:
+    """While nobody else wraps or unwraps; never while a person is waited for.
+
+    It is the directory's lock, which the kernel takes back from whoever dies (flock(2)).
+    """
+    make_folder(places)
+    descriptor = os.open(_folder(places), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def all_wrapped(places: Places) -> list[WrappedFile]:
