@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from mcp_jail.clients.catalogue import Row, Scope, Syntax
-from mcp_jail.clients.planning import Group
+from mcp_jail.clients.plans import Group
 from mcp_jail.clients.targets import ROWS, beyond, existing
 from wrap.homes import ClientHome, of
 from wrap.sampled import PROGRAM

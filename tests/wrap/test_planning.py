@@ -11,10 +11,12 @@ import msgspec
 import pytest
 
 from mcp_jail.clients.applying import apply_wrap
-from mcp_jail.clients.planning import Group, plan_wrap
+from mcp_jail.clients.planning import plan_wrap
+from mcp_jail.clients.plans import Group
 from mcp_jail.clients.policy_names import Names
 from mcp_jail.clients.replacing import BACKUP
-from mcp_jail.clients.targets import ROWS, existing
+from mcp_jail.clients.targets import ROWS, Target, existing
+from mcp_jail.clients.unplanning import plan_unwrap
 from mcp_jail.config import load
 from mcp_jail.store.files import FileError
 from mcp_jail.store.wrapped import read_wrapped
@@ -221,6 +223,46 @@ def test_yaml_that_is_written_elsewhere_is_refused(home: ClientHome, text: str, 
     plan = home.plan(home.write("librechat.yaml", text))
     assert not plan.changes
     assert words in of(plan, Group.REFUSED)["s"].reason
+
+
+def test_a_list_that_stands_twice_behind_another_key_that_does_is_refused(
+    home: ClientHome,
+) -> None:
+    lists = ('{"/p": {"mcpServers": {"x": {"command": "y"}}}}', "{}")
+    twice = ", ".join(f'"projects": {each}' for each in lists)
+    path = home.write(".claude.json", '{"a": 1, "a": 2, ' + twice + "}")
+    plan = home.wrap(path)
+    assert "'projects' stands twice" in of(plan, Group.REFUSED)[""].reason
+
+
+@pytest.mark.parametrize("value", ["nan", "-nan", "inf", "-inf", "1e400"])
+def test_a_number_that_is_none_or_has_no_end_stays(home: ClientHome, value: str) -> None:
+    text = f"x = {value}\n[mcp_servers.a]\ncommand = 'x'\n"
+    path = home.write(".codex/config.toml", text)
+    assert set(of(home.wrap(path), Group.DONE)) == {"a"}
+    home.unwrap(path)
+    assert path.read_text() == text
+
+
+def test_numbers_that_no_reader_keeps_whole_stay(home: ClientHome) -> None:
+    text = file_of(a='{"command": "x"}')[:-1] + ', "n": [123456789012345678901234567890, 1e400]}'
+    path = home.write(".junie/mcp/mcp.json", text)
+    assert set(of(home.wrap(path), Group.DONE)) == {"a"}
+    home.unwrap(path)
+    assert path.read_text() == text
+
+
+def test_a_fault_of_ours_refuses_its_file_and_no_other(home: ClientHome) -> None:
+    """A row that is no row stands for a mistake of this program that nobody thought of."""
+    path = home.write(CURSOR, ENTRY)
+    target = home.target(path)
+    broken = Target(str(path), (msgspec.structs.replace(target.rows[0], servers=None),))
+    for plan in (
+        plan_wrap(home.circumstances(), broken, Names(home.places, str(home.path))),
+        plan_unwrap(home.circumstances(), broken),
+    ):
+        assert "a fault of mcp-jail" in of(plan, Group.REFUSED)[""].reason
+        assert "TypeError" in of(plan, Group.REFUSED)[""].reason
 
 
 def test_codex_would_refuse_a_mixture_and_so_do_we(home: ClientHome) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from killing import killed_at_each_step
 from mcp_jail.clients.applying import apply_unwrap, apply_wrap
-from mcp_jail.clients.planning import Group
+from mcp_jail.clients.plans import Group
 from mcp_jail.clients.replacing import BACKUP, replace_client_file, why_not_replaceable
 from mcp_jail.clients.unplanning import plan_unwrap
 from mcp_jail.store.files import FileError

@@ -9,7 +9,8 @@ import sys
 
 from mcp_jail.clients.catalogue import Scope
 from mcp_jail.clients.our_entries import PROGRAM
-from mcp_jail.clients.planning import Circumstances, FilePlan, Group, Outcome, whole
+from mcp_jail.clients.planning import Circumstances
+from mcp_jail.clients.plans import FilePlan, Group, Outcome, whole
 from mcp_jail.clients.targets import (
     ROWS,
     Ground,

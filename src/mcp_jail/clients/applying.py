@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from mcp_jail.clients.planning import FilePlan, NewPolicy
+from mcp_jail.clients.plans import FilePlan, NewPolicy
 from mcp_jail.clients.replacing import (
     changed_meanwhile,
     drop_kept,

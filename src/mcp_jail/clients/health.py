@@ -16,6 +16,7 @@ import msgspec
 from mcp_jail.clients.document import DocumentError
 from mcp_jail.clients.our_entries import Ours, same_program
 from mcp_jail.clients.planning import Opened, mark_of, open_target
+from mcp_jail.clients.plans import faulty
 from mcp_jail.clients.servers import Server, State
 from mcp_jail.clients.targets import ROWS, Ground, Target, existing, named
 from mcp_jail.errors import UsageError
@@ -87,6 +88,9 @@ class _Looking:
                 return []
             message = f"cannot be read any more: {error.message}"
             return [Finding(What.UNREADABLE, target.path, "", message, "mend it, or restore it")]
+        except Exception as fault:  # noqa: BLE001 - the other files are to be looked at all the same
+            (told,) = faulty(target, fault).outcomes
+            return [Finding(What.UNREADABLE, target.path, "", told.reason, told.hint)]
         found = [
             each for _, server in opened.servers for each in self._entry(target, server, known)
         ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from enum import Enum
 
 import msgspec
 
@@ -13,17 +12,26 @@ from mcp_jail.clients.catalogue import Row
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
 from mcp_jail.clients.managed import is_managed_file, why_managed
 from mcp_jail.clients.our_entries import IsOurs, same_program, wrapped_words
+from mcp_jail.clients.plans import (
+    FilePlan,
+    Group,
+    NewPolicy,
+    Outcome,
+    faulty,
+    outcome_of,
+    unreadable,
+    whole,
+)
 from mcp_jail.clients.policy_names import Names, Wanted
 from mcp_jail.clients.reading import decoded, read, verify
 from mcp_jail.clients.replacing import read_client_file, why_not_replaceable
 from mcp_jail.clients.servers import Server, State, servers_in
 from mcp_jail.clients.splices import spliced
-from mcp_jail.clients.targets import Ground, Target, why_never
+from mcp_jail.clients.targets import Ground, Target, rows_at, why_never
 from mcp_jail.clients.wrapping import Change, command_words, loaders_of, wrap_entry
 from mcp_jail.config.starter_policy import ServerEntry, starter_policy
 from mcp_jail.errors import JailError
 from mcp_jail.sandbox.offers import offers
-from mcp_jail.store.files import FileError
 from mcp_jail.store.places import Places
 from mcp_jail.store.wrapped import (
     Step,
@@ -32,56 +40,6 @@ from mcp_jail.store.wrapped import (
     digest_of,
     read_wrapped,
 )
-
-
-class Group(Enum):
-    """The four groups of a report."""
-
-    DONE = "done"
-    ALREADY = "already"
-    SKIPPED = "skipped"
-    REFUSED = "refused"
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """What becomes of one entry, or of a file as a whole where `server` is empty."""
-
-    group: Group
-    server: str
-    client: str
-    reason: str = ""
-    hint: str = ""
-    within: str = ""  # the project it is for
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    policy: str = ""
-    policy_is_new: bool = False
-    moved: tuple[str, ...] = ()  # variables that go into the policy
-
-
-class NewPolicy(msgspec.Struct, frozen=True):
-    """A policy file that is to be made."""
-
-    name: str
-    text: str
-
-
-class FilePlan(msgspec.Struct, frozen=True):
-    """All that would be done to one file. `known` is our record of it now, `record` afterwards."""
-
-    path: str
-    rows: tuple[Row, ...]
-    outcomes: tuple[Outcome, ...]
-    before: bytes = b""
-    after: bytes = b""
-    policies: tuple[NewPolicy, ...] = ()
-    known: WrappedFile | None = None
-    record: WrappedFile | None = None
-
-    @property
-    def changes(self) -> bool:
-        """Whether anything is to be written."""
-        return self.before != self.after
 
 
 class Circumstances(msgspec.Struct, frozen=True):
@@ -105,13 +63,15 @@ class Circumstances(msgspec.Struct, frozen=True):
 
 def plan_wrap(given: Circumstances, target: Target, names: Names) -> FilePlan:
     """What wrapping a file comes to."""
-    refusal = _why_not(given, target)
-    if refusal:
-        return whole(target, Group.REFUSED, refusal)
     try:
+        refusal = _why_not(given, target)
+        if refusal:
+            return whole(target, Group.REFUSED, refusal)
         return _wrapped(given, target, open_target(target, given.is_ours), names)
-    except (DocumentError, FileError) as error:
+    except JailError as error:
         return unreadable(target, error)
+    except Exception as fault:  # noqa: BLE001 - the other files are to be wrapped all the same
+        return faulty(target, fault)
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -137,25 +97,12 @@ def opened(target: Target, content: bytes, is_ours: IsOurs) -> Opened:
     return Opened(content, tuple(found.values()))
 
 
-def whole(target: Target, group: Group, reason: str, hint: str = "") -> FilePlan:
-    """The plan of a file of which nothing can be done."""
-    outcome = Outcome(group, "", target.rows[0].name, reason, hint)
-    return FilePlan(target.path, target.rows, (outcome,))
-
-
-def unreadable(target: Target, error: JailError) -> FilePlan:
-    """The plan of a file that cannot be read; an empty one is only left."""
-    if error.message == "the file is empty":
-        return whole(target, Group.SKIPPED, "the file is empty")
-    where = f", line {error.where.line}, column {error.where.column}" if error.where else ""
-    return whole(target, Group.REFUSED, error.message + where, error.hint)
-
-
 def _why_not(given: Circumstances, target: Target) -> str:
     if is_managed_file(target.path, given.root):
         return "it is your administrator's"
     never = why_never(given.ground, target.path)
-    managed = (why_managed(row, given.root) for row in target.rows)
+    rows = dict.fromkeys((*target.rows, *rows_at(given.ground, target.path)))
+    managed = (why_managed(row, given.root) for row in rows)
     return never or next(filter(None, managed), "") or why_not_replaceable(target.path)
 
 
@@ -245,11 +192,6 @@ def _launch_as_started(
                 hint=f"write the value of {name} out",
             )
     return command_words(server, is_file=os.path.isfile), loaders
-
-
-def outcome_of(server: Server, group: Group, reason: str = "", hint: str = "") -> Outcome:
-    """What there is to tell of an entry."""
-    return Outcome(group, server.name, server.row.name, reason, hint, server.within)
 
 
 def _of_ours(server: Server) -> str:

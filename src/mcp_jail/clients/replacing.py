@@ -124,8 +124,8 @@ def sweep_drafts(path: str) -> None:
     """Remove what killed commands of ours left beside a file; only while nobody else writes."""
     folder, name = os.path.split(os.path.realpath(path))
     draft = re.compile(re.escape(f".{name[:100]}.") + r"[0-9a-f]{16}\.new")
-    for found in filter(draft.fullmatch, os.listdir(folder)):
-        with suppress(OSError):
+    with suppress(OSError):
+        for found in filter(draft.fullmatch, os.listdir(folder)):
             os.unlink(os.path.join(folder, found))
 
 

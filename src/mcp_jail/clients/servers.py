@@ -119,10 +119,10 @@ def _walk(node: Node, path: KeyPath, keys: tuple[str, ...]) -> Iterator[tuple[Ke
         return
     if not isinstance(node, Members):
         return
-    twice = node.doubled()
-    if twice is not None and keys[0] in {"*", twice}:
+    twice = [key for key in node.doubled() if keys[0] in {"*", key}]
+    if twice:
         raise DocumentError(
-            f"'{twice}' stands twice in one map, and programs differ in which counts"
+            f"'{twice[0]}' stands twice in one map, and programs differ in which counts"
         )
     for member in node.members:
         if keys[0] in {"*", member.key}:
@@ -230,8 +230,7 @@ def _read_launch(
         return f"its '{shape.args}' may be merged in from elsewhere (<<)"
     for member in (command, args, env):
         if member is not None and isinstance(member.value, Members):
-            twice = member.value.doubled()
-            if twice is not None:
+            for twice in member.value.doubled():
                 return f"its '{member.key}' has the key '{twice}' twice"
     words = _words(command.value, args, is_list=shape.args is None)
     if isinstance(words, str):
@@ -268,8 +267,7 @@ def _texts(items: Items, key: str) -> tuple[str, ...] | str:
 
 
 def _doubled(node: Members) -> str | None:
-    twice = node.doubled()
-    if twice is not None:
+    for twice in node.doubled():
         return twice
     deeper = (member.value for member in node.members)
     found = (_doubled(value) for value in deeper if isinstance(value, Members))

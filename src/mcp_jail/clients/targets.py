@@ -106,8 +106,12 @@ def named(ground: Ground, path: str, client: str | None) -> Target:
         rows = rows_of(client)
         fitting = tuple(row for row in rows if _is_of(ground, row, path))
         return Target(path, fitting or tuple(_by_suffix(rows, path)))
-    rows = tuple(row for row in ROWS if _is_of(ground, row, path))
-    return Target(path, rows or (_unknown(path),))
+    return Target(path, rows_at(ground, path) or (_unknown(path),))
+
+
+def rows_at(ground: Ground, path: str) -> tuple[Row, ...]:
+    """The rows of all clients that read a file at this place."""
+    return tuple(row for row in ROWS if _is_of(ground, row, path))
 
 
 def why_never(ground: Ground, path: str) -> str:

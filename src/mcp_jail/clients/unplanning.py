@@ -7,37 +7,28 @@ import os
 import msgspec
 
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
-from mcp_jail.clients.planning import (
-    Circumstances,
-    FilePlan,
-    Group,
-    Opened,
-    Outcome,
-    carried_out,
-    open_target,
-    opened,
-    outcome_of,
-    unreadable,
-    whole,
-)
+from mcp_jail.clients.planning import Circumstances, Opened, carried_out, open_target, opened
+from mcp_jail.clients.plans import FilePlan, Group, Outcome, faulty, outcome_of, unreadable, whole
 from mcp_jail.clients.replacing import why_not_replaceable
 from mcp_jail.clients.servers import Server, State
 from mcp_jail.clients.splices import taken_back
 from mcp_jail.clients.targets import Target
 from mcp_jail.clients.wrapping import Change, unwrap_entry
-from mcp_jail.store.files import FileError
+from mcp_jail.errors import JailError
 from mcp_jail.store.wrapped import WrappedFile, digest_of, read_wrapped
 
 
 def plan_unwrap(given: Circumstances, target: Target) -> FilePlan:
     """What unwrapping a file comes to."""
-    refusal = why_not_replaceable(target.path)
-    if refusal:
-        return whole(target, Group.REFUSED, refusal)
     try:
+        refusal = why_not_replaceable(target.path)
+        if refusal:
+            return whole(target, Group.REFUSED, refusal)
         return _unwrapped(given, target, open_target(target, given.is_ours))
-    except (DocumentError, FileError) as error:
+    except JailError as error:
         return unreadable(target, error)
+    except Exception as fault:  # noqa: BLE001 - the other files are to be unwrapped all the same
+        return faulty(target, fault)
 
 
 def _unwrapped(given: Circumstances, target: Target, found: Opened) -> FilePlan:
