@@ -75,6 +75,7 @@ TESTED_THROUGH: Final = {
     "clients/applying.py": "wrap/test_replacing.py",
     "clients/catalogue.py": "wrap/test_catalogue.py",
     "clients/document.py": "wrap/test_json_spans.py",
+    "clients/matching.py": "wrap/test_matching.py",
     "clients/plans.py": "wrap/test_planning.py",
     "clients/health.py": "wrap/test_health.py",
     "clients/json_spans.py": "wrap/test_json_spans.py",

@@ -362,8 +362,54 @@ def test_the_original_is_kept_private_and_only_the_first(home: ClientHome) -> No
     path.write_text(path.read_text().replace("}}}", '}, "b": {"command": "y"}}}'))
     home.wrap(path)
     assert kept.read_text() == ENTRY
+    home.unwrap(path, "b")
+    assert kept.read_text() == ENTRY, "there is still a wrapped server"
+    (note,) = home.unwrap(path).notes
+    assert "was edited since" in note
+    assert not kept.exists(), "nothing of ours is in the file any more"
+    home.wrap(path)
+    assert kept.read_bytes() != ENTRY.encode(), "the original of this time"
     home.unwrap(path)
-    assert kept.read_text() == ENTRY, "the file is not what it was, so the original stays"
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_an_original_that_somebody_edited_is_not_put_back_and_is_told(home: ClientHome) -> None:
+    path = home.write(CURSOR, ENTRY)
+    home.wrap(path)
+    kept = Path(f"{path}{BACKUP}")
+    kept.write_text(ENTRY.replace("uvx", "evil"))
+    (note,) = home.unwrap(path).notes
+    assert f"'{kept}' is not what mcp-jail kept there" in note
+    assert path.read_text() == ENTRY
+    assert "evil" in kept.read_text()
+
+
+def test_a_record_that_somebody_edited_is_not_put_back(home: ClientHome) -> None:
+    path = home.write(CURSOR, ENTRY)
+    home.wrap(path)
+    wrapped = path.read_bytes()
+    (record,) = (Path(home.places.state) / "clients").glob("*.json")
+    genuine = record.read_text()
+    record.write_text(genuine.replace("uvx", "evil"))
+    assert record.read_text() != genuine
+    assert "not as mcp-jail wrote it" in of(home.unwrap(path), Group.REFUSED)[""].reason
+    assert path.read_bytes() == wrapped
+    record.unlink()
+    plan = home.unwrap(path)
+    assert "no record" in of(plan, Group.DONE)["time"].reason
+    assert json.loads(path.read_text()) == json.loads(ENTRY)
+
+
+def test_a_file_that_lies_where_the_original_would_is_not_taken_for_it(home: ClientHome) -> None:
+    path = home.write(CURSOR, ENTRY)
+    planted = home.write(CURSOR + BACKUP, "planted")
+    home.wrap(path)
+    assert planted.read_text() == "planted"
+    (kept,) = (Path(home.places.state) / "clients").glob("*.bak")
+    assert kept.read_text() == ENTRY
+    home.unwrap(path)
+    assert not kept.exists()
+    assert planted.read_text() == "planted"
 
 
 def test_in_a_git_work_tree_the_original_is_kept_in_our_state(home: ClientHome) -> None:
@@ -388,7 +434,7 @@ def test_no_secret_of_the_file_is_written_down_by_us(home: ClientHome) -> None:
         if each.is_file()
     ]
     assert written
-    assert [each for each in written if secret in each.read_text()] == []
+    assert [each for each in written if secret.encode() in each.read_bytes()] == []
 
 
 def test_a_file_that_its_client_wrote_anew_is_unwrapped_by_value(home: ClientHome) -> None:

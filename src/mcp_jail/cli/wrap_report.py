@@ -72,6 +72,7 @@ def notes_of(plans: Iterable[FilePlan], running: Sequence[Running], home: str) -
                 found.append(f"{row.name} writes its file itself, {row.rewrites}")
             if row.note:
                 found.append(f"{row.name}: {row.note}")
+        found += plan.notes
     return found
 
 

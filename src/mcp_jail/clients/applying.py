@@ -8,7 +8,7 @@ one is told that the file is not as it was read.
 
 from __future__ import annotations
 
-import os
+import msgspec
 
 from mcp_jail.clients.plans import FilePlan, NewPolicy
 from mcp_jail.clients.replacing import (
@@ -33,14 +33,16 @@ def apply_wrap(places: Places, plan: FilePlan) -> None:
     with alone(places):
         _refuse_changed(places, plan, plan.known)
         _make_policies(places, plan.policies)
-        is_first = keep_first(places, plan.path, plan.before)
+        original, is_new = plan.known.original, False
+        if original is None:
+            original, is_new = keep_first(places, plan.path, plan.before)
         try:
-            write_wrapped(places, plan.record)
+            write_wrapped(places, msgspec.structs.replace(plan.record, original=original))
             replace_client_file(plan.path, plan.before, plan.after)
         except JailError:  # what was made for a change that did not come would be believed later
             write_wrapped(places, plan.known)
-            if is_first:
-                drop_kept(places, plan.path, plan.before)
+            if is_new:
+                drop_kept(original)
             raise
 
 
@@ -50,9 +52,11 @@ def apply_unwrap(places: Places, plan: FilePlan) -> None:
         return
     with alone(places):
         _refuse_changed(places, plan, plan.known)
+        write_wrapped(places, plan.known)  # so that it is known that it can be, before the change
         replace_client_file(plan.path, plan.before, plan.after)
         write_wrapped(places, plan.record)
-        drop_kept(places, os.path.realpath(plan.path), plan.after)
+        if plan.dropped is not None:
+            drop_kept(plan.dropped)
 
 
 def _refuse_changed(places: Places, plan: FilePlan, known: WrappedFile) -> None:

@@ -50,10 +50,13 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def look_at_clients(places: Places, ground: Ground, program: str) -> list[Finding]:
-    """All findings, file by file; FileError where our own record is damaged."""
-    known = {wrapped.path: wrapped for wrapped in all_wrapped(places)}
+    """All findings: damaged records of ours, then file by file."""
+    records, wrong = all_wrapped(places)
+    known = {wrapped.path: wrapped for wrapped in records}
     looking = _Looking(places, ground, program, is_all=is_all_wrapped(places))
-    found: list[Finding] = []
+    found = [
+        Finding(What.UNREADABLE, places.state, "", error.message, error.hint) for error in wrong
+    ]
     for target in _targets(ground, known):
         found += looking.at(target, known.get(os.path.realpath(target.path)))
     return found
@@ -102,7 +105,7 @@ class _Looking:
         watched = known is not None or self._is_all
         if server.state is not State.BARE or not watched:
             return []
-        if known is not None and any(entry.path == server.path for entry in known.entries):
+        if known is not None and any(entry.path == server.place for entry in known.entries):
             message = (
                 "was wrapped and is not any more; its client wrote its own copy, or somebody did"
             )

@@ -11,6 +11,7 @@ import msgspec
 from mcp_jail.clients.catalogue import Row
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
 from mcp_jail.clients.managed import is_managed_file, why_managed
+from mcp_jail.clients.matching import digest_of_words
 from mcp_jail.clients.our_entries import IsOurs, same_program, wrapped_words
 from mcp_jail.clients.plans import (
     FilePlan,
@@ -116,7 +117,13 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
     if not changes:
         return FilePlan(target.path, target.rows, outcomes, found.content, found.content)
     entries = tuple(
-        WrappedEntry(s.path, s.row.client, each.outcome.policy, each.change.remembered)
+        WrappedEntry(
+            s.place,
+            s.row.client,
+            each.outcome.policy,
+            digest_of_words(each.outcome.policy, each.outcome.before),
+            each.change.remembered,
+        )
         for _, s, each in made
         if each.change
     )
@@ -239,7 +246,7 @@ def carried_out(
 def mark_of(server: Server) -> str:
     """An entry with what it starts: another command under its name is another entry."""
     words = () if server.launch is None else server.launch.words
-    return digest_of("\0".join([*map(str, server.path), "", *words]).encode())
+    return digest_of("\0".join([*map(str, server.place), "", *words]).encode())
 
 
 def _recorded(
@@ -251,4 +258,5 @@ def _recorded(
         (*known.chain_to(step.before), step),
         (*(entry for entry in known.entries if entry.path not in new), *entries),
         left,
+        known.original,
     )

@@ -11,7 +11,7 @@ from mcp_jail.clients.catalogue import Row
 from mcp_jail.clients.servers import Server
 from mcp_jail.clients.targets import Target
 from mcp_jail.errors import JailError
-from mcp_jail.store.wrapped import WrappedFile
+from mcp_jail.store.wrapped import Original, WrappedFile
 
 
 class Group(Enum):
@@ -57,6 +57,8 @@ class FilePlan(msgspec.Struct, frozen=True):
     policies: tuple[NewPolicy, ...] = ()
     known: WrappedFile | None = None
     record: WrappedFile | None = None
+    dropped: Original | None = None  # a kept original that goes with this change
+    notes: tuple[str, ...] = ()
 
     @property
     def changes(self) -> bool:

@@ -20,7 +20,7 @@ from mcp_jail.store.files import (
     unusable,
 )
 from mcp_jail.store.places import Places
-from mcp_jail.store.wrapped import backup_in_state, make_folder
+from mcp_jail.store.wrapped import Original, backup_in_state, digest_of, make_folder
 
 # Bytes of a client's file. `.claude.json` grows with its history; 5 MB are common, 50 were seen.
 MAX_CLIENT_FILE = 64 * 1024 * 1024
@@ -53,30 +53,37 @@ def why_not_replaceable(path: str) -> str:
     return ""
 
 
-def keep_first(places: Places, path: str, content: bytes) -> bool:
+def keep_first(places: Places, path: str, content: bytes) -> tuple[Original, bool]:
     """Keep the first original beside the file, or in our state where that is a git work tree.
 
-    False where one is kept already.
+    A file of that name that somebody else made is left, and the original kept in our state. Also
+    whether it was made now.
     """
-    target = os.path.realpath(path)
-    backup = backup_of(places, path)
-    if backup != target + BACKUP:
-        make_folder(places)
-    return create_private(backup, content)
+    target, digest = os.path.realpath(path), digest_of(content)
+    beside = () if in_git(target) else (target + BACKUP,)
+    make_folder(places)
+    in_state = (backup_in_state(places, target, mark) for mark in ("", f"-{digest[:12]}"))
+    for backup in (*beside, *in_state):
+        is_new = create_private(backup, content)
+        original = Original(backup, digest)
+        if is_new or is_kept(original):
+            return original, is_new
+    raise FileError(f"the original of '{path}' can be kept nowhere: '{backup}' is taken")
 
 
-def drop_kept(places: Places, path: str, content: bytes) -> None:
-    """Remove the kept original once the file is as it was."""
-    backup = backup_of(places, path)
-    with suppress(FileNotFoundError, FileError):
-        if read_plain(backup, limit=MAX_CLIENT_FILE) == content:
-            os.unlink(backup)
+def is_kept(original: Original) -> bool:
+    """Whether a kept original is there and is still the one we kept."""
+    try:
+        return digest_of(read_plain(original.path, limit=MAX_CLIENT_FILE)) == original.digest
+    except (FileNotFoundError, FileError):
+        return False
 
 
-def backup_of(places: Places, path: str) -> str:
-    """Where the first original of a file is kept."""
-    target = os.path.realpath(path)
-    return backup_in_state(places, target) if in_git(target) else target + BACKUP
+def drop_kept(original: Original) -> None:
+    """Remove a kept original, if it is still the one we kept."""
+    if is_kept(original):
+        with suppress(OSError):
+            os.unlink(original.path)
 
 
 def in_git(path: str) -> bool:

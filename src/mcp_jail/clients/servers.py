@@ -49,6 +49,11 @@ class Server(msgspec.Struct, frozen=True):
     ours: Ours | None = None
 
     @property
+    def place(self) -> KeyPath:
+        """Where it stands, by its name: a number in a list is another's once one is taken out."""
+        return (*self.path[:-1], self.name)
+
+    @property
     def within(self) -> str:
         """The project an entry is for, where its client keeps all projects in one file."""
         for keys in self.row.servers:
