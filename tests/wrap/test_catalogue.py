@@ -140,6 +140,43 @@ def test_a_variable_of_the_client_moves_its_file(home: ClientHome) -> None:
     assert [target.path for target in existing(moved, ROWS)] == [str(path)]
 
 
+NODE = '{"type": "local", "command": ["node"]}'
+FAR = '{"type": "remote", "url": "https://far.example"}'
+
+
+@pytest.mark.parametrize(
+    ("listed", "done", "left"),
+    [
+        (f'{{"servers": {{"a": {NODE}}}, "b": {NODE}}}', {"a", "b"}, set()),
+        (f'{{"servers": {{"a": {NODE}}}, "b": {FAR}}}', {"a"}, {"b"}),
+        (f'{{"servers": {{"a": {NODE}}}, "timeout": 5}}', {"a"}, set()),
+        (f'{{"servers": {NODE}, "b": {NODE}}}', {"servers", "b"}, set()),
+        (f'{{"servers": {FAR}, "b": {NODE}}}', {"b"}, {"servers"}),
+        (f'{{"servers": {{"command": {NODE}, "url": {FAR}}}}}', {"command"}, {"url"}),
+    ],
+)
+def test_both_ways_to_list_servers_in_one_file_are_seen(
+    home: ClientHome, listed: str, done: set[str], left: set[str]
+) -> None:
+    text = f'{{"mcp": {listed}}}'
+    path = home.write(".config/opencode/opencode.json", text)
+    plan = home.wrap(path)
+    assert (set(of(plan, Group.DONE)), set(of(plan, Group.SKIPPED))) == (done, left)
+    assert of(plan, Group.REFUSED) == {}
+    home.unwrap(path)
+    assert path.read_text() == text
+
+
+def test_servers_under_both_keys_of_a_file_are_wrapped(home: ClientHome) -> None:
+    """Claude Code reads the one of them, Visual Studio the other."""
+    entry = '{"a": {"command": "x"}}'
+    path = home.write("p/.mcp.json", f'{{"mcpServers": {entry}, "servers": {entry}}}')
+    home.wrap(path)
+    values = json.loads(path.read_text())
+    assert values["mcpServers"] == values["servers"]
+    assert values["servers"]["a"]["command"] == PROGRAM
+
+
 def test_profiles_of_an_editor_are_found(home: ClientHome) -> None:
     path = home.write(".config/Code/User/profiles/1a2b/mcp.json", "{}")
     assert [target.path for target in existing(home.circumstances().ground, ROWS)] == [str(path)]

@@ -110,7 +110,6 @@ MORE = (
         ),
         syntax=Syntax.JSON,
         servers=(("mcpServers",), ("powers", "mcpServers")),
-        every=True,
         disabled="disabled",
         fills=Fills.BRACED,
         rewrites="on each change in its window",

@@ -109,10 +109,9 @@ def _holders(root: Node, row: Row) -> Iterator[tuple[KeyPath, Node]]:
     found = False
     for keys in row.servers:
         for path, node in _walk(root, (), keys):
-            found = True
-            yield path, node
-        if found and not row.every:
-            return
+            if not (_is_nested(path, row) and _is_entry(node, row)):
+                found = True
+                yield path, node
     if row.flat and not found and isinstance(root, Members):
         yield (), root
 
@@ -136,9 +135,16 @@ def _walk(node: Node, path: KeyPath, keys: tuple[str, ...]) -> Iterator[tuple[Ke
 
 def _entries(holder: Node, path: KeyPath, row: Row) -> Iterator[tuple[KeyPath, str, Node]]:
     if isinstance(holder, Members):
-        nested = {keys[-1] for keys in row.servers if keys[:-1] == path}
+        nested = {keys[-1] for keys in row.servers if keys[:-1] == path and len(keys) > 1}
+        lists = {
+            member.key
+            for member in holder.members
+            if member.key in nested and not _is_entry(member.value, row)
+        }
         for member in holder.members:
-            if member.key in nested or member.key == MERGE:
+            # Beside a list of servers stand other servers, and settings, which are no maps.
+            is_setting = bool(lists) and not isinstance(member.value, Members)
+            if member.key in lists or member.key == MERGE or is_setting:
                 continue
             yield (*path, member.key), member.key, member.value
     elif isinstance(holder, Items) and row.name_key is not None:
@@ -147,6 +153,20 @@ def _entries(holder: Node, path: KeyPath, row: Row) -> Iterator[tuple[KeyPath, s
             is_text = named is not None and isinstance(named.value, Text)
             name = named.value.value if is_text else f"number {index + 1}"  # type: ignore[union-attr]
             yield (*path, index), name, item
+
+
+def _is_nested(path: KeyPath, row: Row) -> bool:
+    """Whether a list of servers lies in a map that may be one itself."""
+    return any(keys == path[:-1] for keys in row.servers)
+
+
+def _is_entry(node: Node, row: Row) -> bool:
+    """Whether what stands where a list of servers would is a server of that name."""
+    if not isinstance(node, Members):
+        return False
+    addresses = (node.get(key) for key in ADDRESS_KEYS)
+    is_address = any(found is not None and isinstance(found.value, Text) for found in addresses)
+    return is_address or isinstance(_launch_of(node, (), row), Launch)
 
 
 def _judged(row: Row, path: KeyPath, name: str, node: Node, is_ours: IsOurs) -> Server:
