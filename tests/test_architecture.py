@@ -79,6 +79,7 @@ TESTED_THROUGH: Final = {
     "clients/plans.py": "wrap/test_planning.py",
     "clients/health.py": "wrap/test_health.py",
     "clients/json_spans.py": "wrap/test_json_spans.py",
+    "clients/launches.py": "wrap/test_planning.py",
     "clients/managed.py": "wrap/test_managed.py",
     "clients/our_entries.py": "wrap/test_planning.py",
     "clients/planning.py": "wrap/test_planning.py",

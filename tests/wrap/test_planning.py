@@ -298,6 +298,46 @@ def test_variables_that_load_code_move_into_the_policy(home: ClientHome) -> None
     assert policy.env.pass_ == ("TOKEN",)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "passed"),
+    [
+        (
+            ".vscode/mcp.json",
+            '{"servers": {"a": {"command": "x", "env": {"P": 8080, "D": true, "N": null}}}}',
+            ("P", "D", "N"),
+        ),
+        (
+            ".config/goose/config.yaml",
+            "extensions:\n  a: {cmd: x, envs: {P: 1.5}, env_keys: [TOKEN, P, LD_PRELOAD]}\n",
+            ("P", "TOKEN"),
+        ),
+        (
+            ".codex/config.toml",
+            "mcp_servers.a = {command = 'x', env_vars = ['T', {name = 'Q', source = 'local'}]}\n",
+            ("T", "Q"),
+        ),
+    ],
+)
+def test_every_variable_that_an_entry_names_is_passed(
+    home: ClientHome, name: str, text: str, passed: tuple[str, ...]
+) -> None:
+    path = home.write(name, text)
+    plan = home.wrap(path)
+    policy = load(Path(home.places.policy("a")).read_text(), "a.yaml").policy
+    assert policy.env.pass_ == passed
+    assert policy.env.set == {}
+    assert ["LD_PRELOAD" in note for note in plan.notes] == [True] * ("LD_PRELOAD" in text)
+    home.unwrap(path)
+    assert path.read_text() == text
+
+
+def test_variables_that_stand_in_another_file_are_told(home: ClientHome) -> None:
+    entry = '{"command": "x", "envFile": "${workspaceFolder}/.env"}'
+    (note,) = home.plan(home.write(CURSOR, file_of(a=entry))).notes
+    assert "'${workspaceFolder}/.env'" in note
+    assert "env.pass" in note
+
+
 def test_a_policy_that_would_lose_the_variables_is_not_shared(home: ClientHome) -> None:
     home.wrap(home.write(CURSOR, '{"mcpServers": {"a": {"command": "x"}}}'))
     entry = '{"command": "x", "env": {"LD_PRELOAD": "/a.so"}}'

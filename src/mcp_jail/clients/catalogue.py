@@ -91,5 +91,10 @@ class Beyond(msgspec.Struct, frozen=True, kw_only=True):
 # Keys that say a server is reached by address; no process is started.
 ADDRESS_KEYS = ("url", "serverUrl", "httpUrl", "uri", "tcp")
 
+# Lists of variables that a client hands on by name, from its keyring or its own environment, and
+# the key of a file that it reads others from.
+NAMED_VARIABLES = ("env_keys", "env_vars")
+VARIABLES_FILE = "envFile"
+
 # Keys that must not stand in an entry with a command, or the whole file is refused (Codex).
 NOT_WITH_A_COMMAND = ("url", "bearer_token_env_var", "http_headers", "env_http_headers", "oauth")

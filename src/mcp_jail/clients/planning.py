@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -31,6 +31,7 @@ from mcp_jail.clients.splices import spliced
 from mcp_jail.clients.targets import Ground, Target, rows_at, why_never
 from mcp_jail.clients.wrapping import Change, command_words, loaders_of, wrap_entry
 from mcp_jail.config.starter_policy import ServerEntry, starter_policy
+from mcp_jail.core.loaders import is_loader_variable
 from mcp_jail.errors import JailError
 from mcp_jail.sandbox.offers import offers
 from mcp_jail.store.places import Places
@@ -133,9 +134,29 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
     known = read_wrapped(given.places, os.path.realpath(target.path))
     record = _recorded(known, step, entries, left)
     policies = tuple(each.policy for _, _, each in made if each.policy)
-    return FilePlan(
+    plan = FilePlan(
         target.path, target.rows, outcomes, found.content, after, policies, known, record
     )
+    notes = tuple(note for _, s, each in made if each.change for note in _notes(s, each.outcome))
+    return msgspec.structs.replace(plan, notes=notes)
+
+
+def _notes(server: Server, outcome: Outcome) -> Iterator[str]:
+    """What of an entry's variables does not reach its server, or only once a person says so."""
+    launch = server.launch
+    if launch is None:
+        return
+    if launch.variables_file:
+        yield (
+            f"'{server.name}' has variables in '{launch.variables_file}': those reach it that "
+            f"env.pass of the policy '{outcome.policy}' names"
+        )
+    loaders = sorted(filter(is_loader_variable, launch.named))
+    if loaders:
+        yield (
+            f"'{server.name}' is handed on {', '.join(loaders)} by its client: that loads code, so "
+            f"it reaches the server only with a value in env.set of the policy '{outcome.policy}'"
+        )
 
 
 class _Made(msgspec.Struct, frozen=True):
@@ -219,9 +240,8 @@ def _cure_of(server: Server) -> str:
 
 def _policy_text(given: Circumstances, server: Server, name: str, words: tuple[str, ...]) -> str:
     launch = server.launch
-    entry = ServerEntry(
-        name, words, {} if launch is None else launch.variables, launch.cwd if launch else None
-    )
+    variables = {} if launch is None else launch.reaching
+    entry = ServerEntry(name, words, variables, launch.cwd if launch else None)
     environ, home = given.ground.environ, given.ground.home
     offered = offers(words, environ=environ, cwd=launch.cwd if launch and launch.cwd else home)
     try:

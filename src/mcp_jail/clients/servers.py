@@ -12,17 +12,22 @@ from enum import Enum
 
 import msgspec
 
-from mcp_jail.clients.catalogue import ADDRESS_KEYS, NOT_WITH_A_COMMAND, Row, Shape, Syntax
+from mcp_jail.clients.catalogue import (
+    ADDRESS_KEYS,
+    NOT_WITH_A_COMMAND,
+    Row,
+    Syntax,
+)
 from mcp_jail.clients.document import (
     Document,
     DocumentError,
     Items,
     KeyPath,
-    Member,
     Members,
     Node,
     Text,
 )
+from mcp_jail.clients.launches import Launch, inside, launch_of
 from mcp_jail.clients.our_entries import IsOurs, Ours, ours_in
 from mcp_jail.clients.yaml_spans import MERGE
 
@@ -60,34 +65,6 @@ class Server(msgspec.Struct, frozen=True):
             if "*" in keys and len(self.path) == len(keys) + 1:
                 return str(self.path[keys.index("*")])
         return ""
-
-
-class Launch(msgspec.Struct, frozen=True):
-    """The parts of an entry that start a process, with where they stand."""
-
-    shape: Shape
-    holder: Members
-    path: KeyPath  # of the holder
-    command: Member
-    args: Member | None
-    env: Member | None
-    words: tuple[str, ...]
-    cwd: str | None
-
-    @property
-    def set_names(self) -> tuple[str, ...]:
-        """The names of all variables the entry sets."""
-        if self.env is None or not isinstance(self.env.value, Members):
-            return ()
-        return tuple(member.key for member in self.env.value.members)
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """The variables the entry sets, as far as they are texts."""
-        if self.env is None or not isinstance(self.env.value, Members):
-            return {}
-        found = self.env.value.members
-        return {one.key: one.value.value for one in found if isinstance(one.value, Text)}
 
 
 def servers_in(document: Document, row: Row, is_ours: IsOurs) -> list[Server]:
@@ -166,7 +143,7 @@ def _is_entry(node: Node, row: Row) -> bool:
         return False
     addresses = (node.get(key) for key in ADDRESS_KEYS)
     is_address = any(found is not None and isinstance(found.value, Text) for found in addresses)
-    return is_address or isinstance(_launch_of(node, (), row), Launch)
+    return is_address or isinstance(launch_of(node, (), row), Launch)
 
 
 def _judged(row: Row, path: KeyPath, name: str, node: Node, is_ours: IsOurs) -> Server:
@@ -174,7 +151,7 @@ def _judged(row: Row, path: KeyPath, name: str, node: Node, is_ours: IsOurs) -> 
     if why or not isinstance(node, Members):
         return Server(row, path, name, State.REFUSED, why)
     is_address = any(_deep(node, row, key) for key in ADDRESS_KEYS)
-    found = _launch_of(node, path, row)
+    found = launch_of(node, path, row)
     if isinstance(found, Launch) and not _is_whole(path, found):
         return Server(row, path, repr(name), State.REFUSED, "it has half a character in it")
     if found is None:
@@ -195,7 +172,7 @@ def _judged(row: Row, path: KeyPath, name: str, node: Node, is_ours: IsOurs) -> 
 
 def _is_whole(path: KeyPath, launch: Launch) -> bool:
     """Whether all texts are characters; half of a pair of them can stand in no other file."""
-    variables = launch.variables
+    variables = launch.reaching
     texts = (*map(str, path), *launch.words, *variables, *variables.values(), launch.cwd or "")
     return all(text.isascii() or not _HALF.search(text) for text in texts)
 
@@ -215,80 +192,8 @@ def _why_unreadable(node: Node) -> str:
 
 
 def _deep(node: Members, row: Row, key: str) -> bool:
-    holders = [node, *(_inside(node, shape) for shape in row.shapes)]
+    holders = [node, *(inside(node, shape) for shape in row.shapes)]
     return any(holder is not None and holder.get(key) for holder in holders)
-
-
-def _inside(entry: Members, shape: Shape) -> Members | None:
-    if shape.inside is None:
-        return entry
-    deeper = entry.get(shape.inside)
-    return deeper.value if deeper and isinstance(deeper.value, Members) else None
-
-
-def _launch_of(entry: Members, path: KeyPath, row: Row) -> Launch | str | None:
-    """The parts that start a process; a text says why they cannot be changed."""
-    for shape in row.shapes:
-        holder = _inside(entry, shape)
-        command = holder.get(shape.command) if holder else None
-        if holder is None or command is None:
-            continue
-        if (shape.args is None) is not isinstance(command.value, Items) and len(row.shapes) > 1:
-            continue
-        if holder is not entry and holder.oddity:
-            return f"its '{shape.inside}' is {holder.oddity}"
-        at = path if shape.inside is None else (*path, shape.inside)
-        return _read_launch(entry, holder, at, shape, command)
-    merged = entry.get(MERGE) is not None
-    return "what it starts is merged in from elsewhere (<<)" if merged else None
-
-
-def _read_launch(
-    entry: Members, holder: Members, path: KeyPath, shape: Shape, command: Member
-) -> Launch | str:
-    args = None if shape.args is None else holder.get(shape.args)
-    env = holder.get(shape.env)
-    for member in (command, args, env):
-        if member is not None and member.value.oddity:
-            return f"its '{member.key}' is {member.value.oddity}"
-    if shape.args is not None and args is None and holder.get(MERGE):
-        return f"its '{shape.args}' may be merged in from elsewhere (<<)"
-    for member in (command, args, env):
-        if member is not None and isinstance(member.value, Members):
-            for twice in member.value.doubled():
-                return f"its '{member.key}' has the key '{twice}' twice"
-    words = _words(command.value, args, is_list=shape.args is None)
-    if isinstance(words, str):
-        return words
-    cwd = holder.get(shape.cwd) or entry.get(shape.cwd)
-    folder = cwd.value.value if cwd and isinstance(cwd.value, Text) else None
-    return Launch(shape, holder, path, command, args, env, words, folder)
-
-
-def _words(command: Node, args: Member | None, *, is_list: bool) -> tuple[str, ...] | str:
-    if is_list:
-        if not isinstance(command, Items):
-            return "its 'command' is no list"
-        return _texts(command, "command") if command.items else "its 'command' is empty"
-    if not isinstance(command, Text) or not command.value.strip():
-        return "its command is no text"
-    if args is None:
-        return (command.value,)
-    if not isinstance(args.value, Items):
-        return f"its '{args.key}' is no list"
-    rest = _texts(args.value, args.key)
-    return rest if isinstance(rest, str) else (command.value, *rest)
-
-
-def _texts(items: Items, key: str) -> tuple[str, ...] | str:
-    texts = []
-    for number, item in enumerate(items.items, 1):
-        if item.oddity:
-            return f"item {number} of its '{key}' is {item.oddity}"
-        if not isinstance(item, Text):
-            return f"item {number} of its '{key}' is no text"
-        texts.append(item.value)
-    return tuple(texts)
 
 
 def _doubled(node: Members) -> str | None:

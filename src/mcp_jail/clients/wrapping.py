@@ -26,8 +26,9 @@ from mcp_jail.clients.document import (
     plain,
     quoted,
 )
+from mcp_jail.clients.launches import Launch
 from mcp_jail.clients.our_entries import HEAD, OUR_HOME, wrapped_words
-from mcp_jail.clients.servers import Launch, Server
+from mcp_jail.clients.servers import Server
 from mcp_jail.clients.splices import (
     Splice,
     drop_first,
