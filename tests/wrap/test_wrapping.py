@@ -138,6 +138,24 @@ def test_odd_ways_to_write_an_entry_come_back_to_the_byte(text: str, known: Row)
         assert unwrap(wrapped.text, known, wrapped.remembered) == content
 
 
+@pytest.mark.parametrize("line", ["a, b", "x: y", "npx -y", "'a, b'", '"a, b"', "a # b", "{a"])
+@pytest.mark.parametrize("is_flow", [True, False], ids=["flow", "block"])
+def test_a_command_comes_back_in_a_style_that_its_client_chose_anew(
+    line: str, is_flow: bool
+) -> None:
+    command = yaml.safe_load(f"[{line}]")[0] if line[0] in "'\"" else line
+    text = f"extensions:\n  a:\n    cmd: {line if line != 'x: y' else json.dumps(line)}\n"
+    if line == "{a":
+        text, command = text.replace("{a", "'{a'"), "{a"
+    if line == "a # b":
+        command = "a"
+    wrapped = wrap(text, GOOSE)
+    values = yaml.safe_load(wrapped.text)
+    anew = yaml.safe_dump(values, default_flow_style=is_flow)
+    back = yaml.safe_load(unwrap(anew, GOOSE, wrapped.remembered))
+    assert back == {"extensions": {"a": {"cmd": command}}}
+
+
 LOADED: Final = [
     ('{"command": "x", "env": {"LD_PRELOAD": "/a.so"}}', CURSOR),
     ('{"command": "x", "env": {"LD_PRELOAD": "/a.so", "A": "1"}}', CURSOR),

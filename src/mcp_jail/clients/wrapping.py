@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from mcp_jail.clients.catalogue import Row, Syntax
 from mcp_jail.clients.document import (
     Document,
     DocumentError,
@@ -144,7 +145,7 @@ def unwrap_entry(document: Document, server: Server, remembered: Remembered) -> 
     raw = _movable(document, args.items[HEAD])
     values[launch.shape.command] = ours.command[0]
     if remembered.line and ours.command[: len(remembered.words)] == remembered.words:
-        gone, raw = HEAD + len(remembered.words), remembered.line
+        gone, raw = HEAD + len(remembered.words), _line_again(launch, server.row, remembered)
         values[launch.shape.command] = remembered.meant
     splices.append(replaced(launch.command.value, raw))
     if remembered.without_args and gone == len(args.items):
@@ -154,6 +155,17 @@ def unwrap_entry(document: Document, server: Server, remembered: Remembered) -> 
         splices.append(drop_first(document, args, gone))
         values[launch.shape.args] = list(ours.command[gone - HEAD :])
     return Change(launch.path, tuple(splices), values)
+
+
+def _line_again(launch: Launch, row: Row, remembered: Remembered) -> str:
+    """The command as it stood in the file; anew where a client has put it between brackets since.
+
+    There a text without quotes means something else in YAML.
+    """
+    is_tight = row.syntax is Syntax.YAML and launch.holder.style is Style.FLOW
+    if is_tight and remembered.line[0] not in "'\"":
+        return quoted(remembered.meant)
+    return remembered.line
 
 
 def _launch(server: Server) -> Launch:
