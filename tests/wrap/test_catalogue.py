@@ -182,6 +182,28 @@ def test_profiles_of_an_editor_are_found(home: ClientHome) -> None:
     assert [target.path for target in existing(home.circumstances().ground, ROWS)] == [str(path)]
 
 
+def test_a_home_with_characters_of_a_pattern_is_searched(tmp_path: Path) -> None:
+    home = ClientHome(tmp_path / "[a]*?")
+    home.path.mkdir(mode=0o700)
+    paths = [
+        home.write(".continue/mcpServers/x.yaml", "mcpServers: []"),
+        home.write(".junie/mcp/mcp.json", "{}"),
+    ]
+    found = existing(home.circumstances().ground, ROWS)
+    assert {target.path for target in found} == set(map(str, paths))
+    assert all(home.target(path).rows[0].files for path in paths)
+
+
+def test_a_path_that_is_no_text_is_refused(home: ClientHome) -> None:
+    folder = os.fsencode(home.path) + b"/\xe9"
+    os.mkdir(folder)
+    path = Path(os.fsdecode(folder)) / "mcp.json"
+    path.write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    for plan in (home.wrap(path), home.unwrap(path)):
+        assert "is no UTF-8" in of(plan, Group.REFUSED)[""].reason
+    assert os.listdir(path.parent) == [path.name]
+
+
 def test_the_whole_catalogue_reads_no_file_outside_the_home(home: ClientHome) -> None:
     assert existing(home.circumstances().ground, ROWS) == []
     assert os.listdir(home.path) == []

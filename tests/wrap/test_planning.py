@@ -93,6 +93,9 @@ def test_an_entry_in_which_our_name_is_only_a_word_is_wrapped(home: ClientHome, 
 OF_OUR_NAME = {
     '{"command": "/tmp/evil/mcp-jail", "args": ["run", "a", "--", "x"]}': "not this mcp-jail",
     '{"command": "/tmp/evil/mcp-jail", "args": ["serve"]}': "not this mcp-jail",
+    '{"command": "mcp-jail", "args": ["try", "--", "x"]}': "starts no server by 'mcp-jail run'",
+    '{"command": "mcp-jail"}': "starts no server by 'mcp-jail run'",
+    '{"command": "/tmp/mcp-jail run a -- node x"}': "which is not this mcp-jail",
     '{"command": "./mcp-jail", "args": ["run", "a", "--", "x"]}': "in each directory",
     '{"command": "uvx", "args": ["mcp-jail@1", "run", "a"]}': "'uvx' start a package of our name",
     '{"command": "uv", "args": ["tool", "run", "mcp-jail", "run", "a"]}': "a package of our name",
@@ -112,6 +115,13 @@ def test_what_is_called_as_we_are_and_is_not_provably_this_program_is_told(
     assert not plan.changes
     assert OF_OUR_NAME[entry] in of(plan, Group.REFUSED)["a"].reason
     assert of(plan, Group.REFUSED)["a"].hint
+
+
+def test_a_line_that_starts_us_is_not_wrapped_again(home: ClientHome) -> None:
+    entries = {"a": '{"command": "mcp-jail run a -- node x"}', "b": '{"command": "x y"}'}
+    plan = home.plan(home.write(CURSOR, file_of(**entries)))
+    assert "by hand" in of(plan, Group.ALREADY)["a"].reason
+    assert set(of(plan, Group.DONE)) == {"b"}
 
 
 def test_a_link_to_our_program_and_its_bare_name_are_ours(home: ClientHome, tmp_path: Path) -> None:
@@ -483,7 +493,7 @@ def test_a_file_that_its_client_wrote_anew_is_unwrapped_by_value(home: ClientHom
     home.wrap(path)
     path.write_text(json.dumps(json.loads(path.read_text()), indent="\t", sort_keys=True))
     plan = home.unwrap(path)
-    assert of(plan, Group.DONE)["a"].reason == "by what the entry says"
+    assert of(plan, Group.DONE)["a"].reason.startswith("by what the entry says; its")
     assert json.loads(path.read_text()) == {"mcpServers": {"a": json.loads(entry)}}
 
 

@@ -46,13 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write("nothing was written\n")
         return ExitCode.NEGATIVE
     written, failed = carry_out(given, plans, apply_unwrap) if may_write else ([], [])
-    if arguments.all and not arguments.dry_run and not given.only:
-        forget_all_wrapped(given.places)
     if arguments.json:
         sys.stdout.write(as_json([*plans, *failed], notes, is_written=bool(written)))
     else:
         print_plans(failed, UNWRAP, given.ground.home)
         _print_end(written)
+    if arguments.all and not arguments.dry_run and not given.only:
+        forget_all_wrapped(given.places)
     return exit_code([*plans, *failed])
 
 

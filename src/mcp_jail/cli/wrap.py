@@ -22,7 +22,7 @@ from mcp_jail.clients.policy_names import Names
 from mcp_jail.clients.running import running
 from mcp_jail.clients.targets import Target
 from mcp_jail.errors import ExitCode, JailError, UsageError
-from mcp_jail.store.places import Places
+from mcp_jail.store.places import HOME_VARIABLE, Places
 from mcp_jail.store.wrapped import note_all_wrapped
 
 EXAMPLE = """\
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     plans = [*(plan_wrap(given, target, names) for target in targets), *left]
     refuse_unknown(given, plans)
     running_now = running([row for plan in plans if plan.changes for row in plan.rows])
-    notes = notes_of(plans, running_now, given.ground.home)
+    notes = [*_of_our_home(given, plans), *notes_of(plans, running_now, given.ground.home)]
     may_write = any(plan.changes for plan in plans) and not arguments.dry_run
     if not arguments.json:
         print_plans(plans, WRAP, given.ground.home)
@@ -52,14 +52,26 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write("nothing was written\n")
         return ExitCode.NEGATIVE
     written, failed = carry_out(given, plans, apply_wrap) if may_write else ([], [])
-    if arguments.all and not arguments.dry_run and not given.only:
-        note_all_wrapped(given.places)
     if arguments.json:
         sys.stdout.write(as_json([*plans, *failed], notes, is_written=bool(written)))
     else:
         print_plans(failed, WRAP, given.ground.home)
         _print_end(written, plans, arguments)
+    if arguments.all and not arguments.dry_run and not given.only:
+        note_all_wrapped(given.places)
     return exit_code([*plans, *failed])
+
+
+def _of_our_home(given: Circumstances, plans: list[FilePlan]) -> list[str]:
+    """What to know where this command keeps policies elsewhere than the clients will look."""
+    if HOME_VARIABLE not in given.ground.environ or not any(plan.changes for plan in plans):
+        return []
+    told = (
+        f"{HOME_VARIABLE} is set here, and most clients hand on HOME and PATH only: unless yours "
+        f"sets it too, mcp-jail finds none of these policies; take it out of your shell, or wrap "
+        "without it"
+    )
+    return [told]
 
 
 def carry_out(

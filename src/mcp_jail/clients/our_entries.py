@@ -50,6 +50,8 @@ def ours_in(words: tuple[str, ...], variables: Iterable[str], is_ours: IsOurs) -
     program, *rest = words
     if _basename(program) == PROGRAM:
         why_not = _why_not(program, frozenset(variables), is_ours)
+        if not why_not and rest[:1] != ["run"]:
+            why_not = f"it starts no server by '{PROGRAM} run'"
         match rest:
             case ["run", policy, "--", command, *more] if not policy.startswith("-"):
                 return Ours(program, policy, (command, *more), why_not)

@@ -36,6 +36,8 @@ def read_client_file(path: str) -> bytes:
 def why_not_replaceable(path: str) -> str:
     """Why a file would not be written, in words; empty where it would."""
     target = os.path.realpath(path)
+    if _HALF.search(target):
+        return "its path is no UTF-8, which no record of ours can hold"
     try:
         status = os.stat(target)
     except OSError as error:
@@ -51,6 +53,10 @@ def why_not_replaceable(path: str) -> str:
     if os.path.isdir(target + ".lock"):  # Cline's
         return "its client is writing it right now (its .lock directory is there)"
     return ""
+
+
+# What stands in a path for a byte that is no UTF-8.
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def keep_first(places: Places, path: str, content: bytes) -> tuple[Original, bool]:

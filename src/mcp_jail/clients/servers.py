@@ -164,6 +164,9 @@ def _judged(row: Row, path: KeyPath, name: str, node: Node, is_ours: IsOurs) -> 
         why = "its entry has both a command and a URL"
         return Server(row, path, name, State.REFUSED, why)
     ours, why = ours_in(found.words, found.set_names, is_ours), _not_for_a_jail(found.words)
+    if ours is None and row.takes_lines and len(found.words) == 1:
+        ours = ours_in(tuple(found.words[0].split()), found.set_names, is_ours)
+        ours = None if ours is None else msgspec.structs.replace(ours, command=())
     if ours is not None:
         state = State.FOREIGN if ours.why_not else State.WRAPPED
         return Server(row, path, name, state, ours.why_not, found, ours)

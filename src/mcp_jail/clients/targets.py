@@ -94,7 +94,7 @@ def beyond(ground: Ground) -> list[tuple[Beyond, str]]:
     found = []
     for each in BEYOND:
         for pattern in each.places:
-            expanded = _expanded(ground, pattern)
+            expanded = _expanded(_escaped(ground), pattern)
             found += [(each, path) for path in sorted(glob.glob(expanded))[:1]]
     return found
 
@@ -125,16 +125,22 @@ def why_never(ground: Ground, path: str) -> str:
 
 def _paths(ground: Ground, row: Row) -> list[str]:
     patterns = row.macos if sys.platform == "darwin" and row.macos else row.files
-    expanded = [
-        _expanded(msgspec.structs.replace(ground, cwd=folder), pattern)
-        for pattern in patterns
-        for folder in (ground.projects if row.scope is Scope.PROJECT else (ground.cwd,))
-    ]
-    return [
-        path
-        for pattern in expanded
-        for path in (sorted(glob.glob(pattern)) if "*" in pattern else [pattern])
-    ]
+    folders = ground.projects if row.scope is Scope.PROJECT else (ground.cwd,)
+    found: list[str] = []
+    for pattern in patterns:
+        for folder in folders:
+            here = msgspec.structs.replace(ground, cwd=folder)
+            if "*" in pattern:
+                found += sorted(glob.glob(_expanded(_escaped(here), pattern)))
+            else:
+                found.append(_expanded(here, pattern))
+    return found
+
+
+def _escaped(ground: Ground) -> Ground:
+    """The same places as parts of a pattern."""
+    environ = {name: glob.escape(value) for name, value in ground.environ.items()}
+    return Ground(glob.escape(ground.home), glob.escape(ground.cwd), environ)
 
 
 def _expanded(ground: Ground, pattern: str) -> str:
@@ -153,7 +159,7 @@ def _is_of(ground: Ground, row: Row, path: str) -> bool:
         if row.scope is Scope.PROJECT:
             if fnmatchcase(path, f"*{pattern[1:]}"):
                 return True
-        elif fnmatchcase(os.path.normpath(path), _expanded(ground, pattern)):
+        elif fnmatchcase(os.path.normpath(path), _expanded(_escaped(ground), pattern)):
             return True
     return False
 

@@ -118,15 +118,17 @@ def _one(
     if match.trouble:
         hint = f"the variables stand in its policy: mcp-jail show {now[1].ours.policy}"
         return msgspec.structs.replace(put(Group.REFUSED, match.trouble), hint=hint), None
-    reason = "by what the entry says" + (
-        "" if match.number is not None else "; mcp-jail has no record of it"
-    )
+    reason = "by what the entry says; its layout may differ from before"
+    hint = ""
+    if match.number is None:
+        reason = "by what the entry says; mcp-jail has no record of it"
+        hint = f"variables that had moved are in its policy: mcp-jail show {now[1].ours.policy}"
     try:
         change = unwrap_entry(document, server, match.remembered)
     except DocumentError as error:
         return put(Group.REFUSED, error.message), None
     back = server.ours.command if server.ours else ()
-    return put(Group.DONE, reason, back), change
+    return msgspec.structs.replace(put(Group.DONE, reason, back), hint=hint), change
 
 
 # Somebody else's program of our name is taken out as well: the server behind it is what was meant.

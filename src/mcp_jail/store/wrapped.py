@@ -18,7 +18,13 @@ import msgspec
 
 from mcp_jail.core.sha256 import hmac_sha256
 from mcp_jail.errors import JailError
-from mcp_jail.store.files import FileError, make_private_folder, read_private, replace_private
+from mcp_jail.store.files import (
+    FileError,
+    make_private_folder,
+    read_private,
+    replace_private,
+    unusable,
+)
 from mcp_jail.store.places import Places
 from mcp_jail.store.state_key import state_key
 
@@ -142,8 +148,7 @@ def write_wrapped(places: Places, wrapped: WrappedFile) -> None:
     """Keep what is known of a file; without steps and entries nothing is kept."""
     record = _record(places, wrapped.path)
     if not wrapped.entries and not wrapped.steps and not wrapped.left:
-        if os.path.lexists(record):
-            os.unlink(record)
+        _unlink(record)
         return
     make_private_folder(_folder(places))
     kept = msgspec.structs.replace(wrapped, steps=wrapped.steps[-MAX_STEPS:])
@@ -175,8 +180,16 @@ def note_all_wrapped(places: Places) -> None:
 
 def forget_all_wrapped(places: Places) -> None:
     """From now on a client's bare entries are its own affair."""
-    with suppress(FileNotFoundError):
-        os.unlink(os.path.join(_folder(places), _EVERY))
+    _unlink(os.path.join(_folder(places), _EVERY))
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise unusable(path, "cannot be removed", error) from None
 
 
 _EVERY = "every-client"
