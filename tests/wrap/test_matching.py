@@ -66,6 +66,7 @@ def test_a_server_that_was_renamed_gets_back_its_own(home: ClientHome) -> None:
     assert reasons(plan, Group.DONE) == {
         "by what the entry says; its layout may differ from before"
     }
+    assert of(plan, Group.DONE)["other"].moved == ("NODE_OPTIONS",)
     assert servers(path) == {"other": json.loads(HOOKED)}
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 

@@ -336,9 +336,40 @@ def test_every_variable_that_an_entry_names_is_passed(
     policy = load(Path(home.places.policy("a")).read_text(), "a.yaml").policy
     assert policy.env.pass_ == passed
     assert policy.env.set == {}
-    assert ["LD_PRELOAD" in note for note in plan.notes] == [True] * ("LD_PRELOAD" in text)
+    assert any("LD_PRELOAD" in note for note in plan.notes) == ("LD_PRELOAD" in text)
     home.unwrap(path)
     assert path.read_text() == text
+
+
+def test_variables_that_come_back_are_shown(home: ClientHome) -> None:
+    entry = '{"command": "x", "env": {"LD_PRELOAD": "/a.so", "A": "1"}}'
+    path = home.write(CURSOR, file_of(a=entry))
+    home.wrap(path)
+    done = of(home.unwrap(path), Group.DONE)["a"]
+    assert (done.reason, done.moved) == ("to the byte", ("LD_PRELOAD",))
+
+
+@pytest.mark.parametrize(("mode", "folder_mode"), [(0o666, 0o700), (0o600, 0o777)])
+def test_a_file_that_others_can_change_is_told(
+    home: ClientHome, mode: int, folder_mode: int
+) -> None:
+    path = home.write(CURSOR, ENTRY, mode=mode)
+    path.parent.chmod(folder_mode)
+    (note,) = home.plan(path).notes
+    assert "can be written by others" in note
+
+
+def test_a_projects_file_that_gets_our_path_is_told(home: ClientHome) -> None:
+    (note,) = home.plan(home.write("p/.mcp.json", ENTRY)).notes
+    assert "others may get" in note
+    assert PROGRAM in note
+
+
+def test_a_file_that_may_be_a_plugins_says_how_to_name_it(home: ClientHome) -> None:
+    path = home.write("p/.mcp.json", '{"a": {"command": "x"}}')
+    assert "--client claude-plugin" in home.plan(path).outcomes[0].hint
+    assert home.plan(home.write("q/.mcp.json", "{}")).outcomes[0].hint == ""
+    assert set(of(home.plan(path, client="claude-plugin"), Group.DONE)) == {"a"}
 
 
 def test_variables_that_stand_in_another_file_are_told(home: ClientHome) -> None:

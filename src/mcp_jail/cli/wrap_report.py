@@ -23,12 +23,12 @@ WORD_SHOWN: Final = 400
 class Words:
     """What the groups are called by one of the two commands."""
 
-    def __init__(self, verb: str, done: str, already: str) -> None:
-        self.verb, self.done, self.already = verb, done, already
+    def __init__(self, verb: str, already: str, moved: str) -> None:
+        self.verb, self.already, self.moved = verb, already, moved
 
 
-WRAP: Final = Words("wrap", "Wrapped", "Already wrapped")
-UNWRAP: Final = Words("unwrap", "Unwrapped", "Not wrapped")
+WRAP: Final = Words("wrap", "Already wrapped", "would load code into mcp-jail; now in the policy")
+UNWRAP: Final = Words("unwrap", "Not wrapped", "back in the entry")
 
 
 def print_plans(plans: Sequence[FilePlan], words: Words, home: str) -> None:
@@ -44,7 +44,7 @@ def print_plans(plans: Sequence[FilePlan], words: Words, home: str) -> None:
         if found:
             heading(f"{name}: {len(found)}")
         for plan, outcome in found:
-            _print_outcome(plan, outcome, home)
+            _print_outcome(plan, outcome, words, home)
 
 
 def print_notes(notes: Iterable[str]) -> None:
@@ -123,7 +123,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _print_outcome(plan: FilePlan, outcome: Outcome, home: str) -> None:
+def _print_outcome(plan: FilePlan, outcome: Outcome, words: Words, home: str) -> None:
     where = f"{outcome.client}, {in_a_line(shown(plan.path, home))}"
     if outcome.within:
         where += f", for {named(outcome.within, WORD_SHOWN)}"
@@ -135,7 +135,7 @@ def _print_outcome(plan: FilePlan, outcome: Outcome, home: str) -> None:
         made = "a new policy" if outcome.policy_is_new else "the same policy"
         folded(f"  policy {outcome.policy}: {made}")
     if outcome.moved:
-        folded(f"  {', '.join(outcome.moved)}: would load code into mcp-jail; now in the policy")
+        folded(f"  {', '.join(outcome.moved)}: {words.moved}")
     if outcome.reason:
         note = f"  {in_a_line(outcome.hint)}" if outcome.hint else ""
         folded(f"  {in_a_line(outcome.reason)}", note=note)

@@ -28,7 +28,7 @@ from mcp_jail.clients.reading import decoded, read, verify
 from mcp_jail.clients.replacing import read_client_file, why_not_replaceable
 from mcp_jail.clients.servers import Server, State, servers_in
 from mcp_jail.clients.splices import spliced
-from mcp_jail.clients.targets import Ground, Target, rows_at, why_never
+from mcp_jail.clients.targets import Ground, Target, file_notes, rows_at, why_never
 from mcp_jail.clients.wrapping import Change, command_words, loaders_of, wrap_entry
 from mcp_jail.config.starter_policy import ServerEntry, starter_policy
 from mcp_jail.core.loaders import is_loader_variable
@@ -110,7 +110,7 @@ def _why_not(given: Circumstances, target: Target) -> str:
 
 def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) -> FilePlan:
     if not found.servers:
-        return whole(target, Group.SKIPPED, "there are no servers in it")
+        return whole(target, Group.SKIPPED, "there are no servers in it", _if_flat(target, found))
     meant = [each for each in found.servers if given.is_meant(each[1])]
     made = [(document, server, _one(given, document, server, names)) for document, server in meant]
     outcomes = tuple(each.outcome for _, _, each in made)
@@ -137,8 +137,18 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
     plan = FilePlan(
         target.path, target.rows, outcomes, found.content, after, policies, known, record
     )
-    notes = tuple(note for _, s, each in made if each.change for note in _notes(s, each.outcome))
-    return msgspec.structs.replace(plan, notes=notes)
+    notes = [note for _, s, each in made if each.change for note in _notes(s, each.outcome)]
+    notes += file_notes(target, given.program)
+    return msgspec.structs.replace(plan, notes=tuple(notes))
+
+
+def _if_flat(target: Target, found: Opened) -> str:
+    """What to do where the servers may stand in the file itself, as in a plugin's."""
+    document = read(decoded(found.content, target.path), target.path, target.rows[0].syntax)
+    flat = msgspec.structs.replace(target.rows[0], flat=True)
+    servers = servers_in(document, flat, lambda _word: False)
+    is_plugin = any(server.state is State.BARE for server in servers)
+    return "a plugin's, whose servers stand in no list: --client claude-plugin" if is_plugin else ""
 
 
 def _notes(server: Server, outcome: Outcome) -> Iterator[str]:

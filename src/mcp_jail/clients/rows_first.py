@@ -19,6 +19,7 @@ from mcp_jail.clients.catalogue import (
 )
 
 _CODE = ("Code", "Code - Insiders", "VSCodium")
+_EDITORS = ("code", "code-insiders", "codium")
 _MAC = "~/Library/Application Support"
 _ASKS_AGAIN = "it asks once more whether you trust a server whose entry has changed"
 
@@ -191,6 +192,7 @@ EDITORS = (
         disabled="disabled",
         fills=Fills.BRACED,
         rewrites="on each change in its window",
+        processes=_EDITORS,
         note="of several files, only the one below ~/.cline counts once Cline has made it",
     ),
     Row(

@@ -76,6 +76,7 @@ MORE = (
         disabled="disabled",
         fills=Fills.BRACED,
         rewrites="on each change in its window",
+        processes=("code", "code-insiders", "codium"),
     ),
     Row(
         client="amazon-q",

@@ -25,6 +25,7 @@ from mcp_jail.clients.catalogue import (
 from mcp_jail.clients.rows_first import FIRST
 from mcp_jail.clients.rows_more import BEYOND, MORE
 from mcp_jail.errors import UsageError
+from mcp_jail.store.files import FileError, refuse_shared_file, refuse_shared_folder
 
 ROWS = (*FIRST, *MORE)
 
@@ -121,6 +122,23 @@ def why_never(ground: Ground, path: str) -> str:
     if real.startswith(plugins + os.sep):
         return "an installed plugin is replaced at each update"
     return ""
+
+
+def file_notes(target: Target, program: str) -> list[str]:
+    """What a person should know of a file itself before it is wrapped."""
+    notes = []
+    real = os.path.realpath(target.path)
+    try:
+        refuse_shared_folder(os.path.dirname(real))
+        refuse_shared_file(real, os.stat(real))
+    except FileError as error:
+        notes.append(f"{error.message}: who writes there can put another server in")
+    if all(row.scope is Scope.PROJECT and row.files for row in target.rows):
+        notes.append(
+            f"'{target.path}' is a project's file, which others may get: on their machines "
+            f"'{program}' may not be there"
+        )
+    return notes
 
 
 def _paths(ground: Ground, row: Row) -> list[str]:

@@ -7,6 +7,7 @@ import os
 import msgspec
 
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
+from mcp_jail.clients.launches import Launch
 from mcp_jail.clients.matching import Match, matched
 from mcp_jail.clients.planning import Circumstances, Opened, carried_out, open_target, opened
 from mcp_jail.clients.plans import FilePlan, Group, Outcome, faulty, outcome_of, unreadable, whole
@@ -109,8 +110,11 @@ def _one(
     if before.state not in _TAKEN_OUT:
         return put(Group.ALREADY, ""), None
     if now is not None and now[1].state not in _TAKEN_OUT:
-        back = () if now[1].launch is None else now[1].launch.words
-        return put(Group.DONE, "to the byte", back), None
+        after = now[1].launch
+        back = () if after is None else after.words
+        moved = _names(after) - _names(before.launch)
+        exact = put(Group.DONE, "to the byte", back)
+        return msgspec.structs.replace(exact, moved=tuple(sorted(moved))), None
     if now is None or now[1].ours is None or not now[1].ours.command:
         reason = "somebody wrote it by hand: it does not say what it was before"
         return put(Group.SKIPPED, reason), None
@@ -128,7 +132,13 @@ def _one(
     except DocumentError as error:
         return put(Group.REFUSED, error.message), None
     back = server.ours.command if server.ours else ()
-    return msgspec.structs.replace(put(Group.DONE, reason, back), hint=hint), change
+    moved = {*match.remembered.variables} - _names(server.launch)
+    done = put(Group.DONE, reason, back)
+    return msgspec.structs.replace(done, hint=hint, moved=tuple(sorted(moved))), change
+
+
+def _names(launch: Launch | None) -> set[str]:
+    return set() if launch is None else {*launch.set_names}
 
 
 # Somebody else's program of our name is taken out as well: the server behind it is what was meant.
