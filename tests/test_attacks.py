@@ -25,7 +25,12 @@ TRIES: Final = frozenset({"tests", "tricks", "lines"})
 SAYS: Final = TRIES | {"limit"}
 
 # How many attacks are known of each group: none may be dropped unseen.
-LEAST: Final = {"definitions": 20, "messages": 18, "answers that fool an SDK": 19}
+LEAST: Final = {
+    "definitions": 20,
+    "messages": 18,
+    "files of clients": 2,
+    "answers that fool an SDK": 19,
+}
 
 
 @cache

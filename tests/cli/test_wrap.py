@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from driver import MCP_JAIL, PYTHON, SERVERS, Home, running
+from programs import with_disk
 from terminal import terminal
 
 ENTRY = '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}\n'
@@ -133,6 +134,31 @@ def test_a_package_that_cannot_be_had_leaves_its_server_wrapped(home: Home) -> N
     assert "mcp-jail" in path.read_text()
 
 
+def test_many_wraps_and_unwraps_at_the_same_time_lose_nothing(home: Home) -> None:
+    """Who comes second waits, and is told that the file is not as it was read."""
+    entry = '{"command": "node", "args": ["s.js"], "env": {"NODE_OPTIONS": "--x", "K": "v"}}'
+    text = '{"mcpServers": {' + ", ".join(f'"s{number}": {entry}' for number in range(8)) + "}}"
+    path = write(home, ".cursor/mcp.json", text)
+    for verbs in (["wrap"] * 4, ["wrap", "unwrap"] * 2) * 4:
+        at_once = [
+            subprocess.Popen(
+                [MCP_JAIL, verb, "--client", "cursor", "--yes"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=home.environ(),
+            )
+            for verb in verbs
+        ]
+        said = [each.communicate()[0] for each in at_once]
+        assert [each for each in said if "Traceback" in each] == []
+        assert path.read_text() == text or path.read_text().count("mcp-jail") == 8
+        done(home, "unwrap", "--client", "cursor", "--yes")
+        assert path.read_text() == text, said
+        assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
 def test_a_dry_run_shows_and_writes_nothing(home: Home) -> None:
     path = write(home, ".cursor/mcp.json")
     said = done(home, "wrap", "--all", "--dry-run")
@@ -190,7 +216,8 @@ def test_one_server_is_wrapped_by_its_name(home: Home) -> None:
         (["wrap"], "which files?"),
         (["unwrap"], "which files?"),
         (["wrap", "--client", "cursr"], "no client 'cursr' is known"),
-        (["wrap", "no.json"], "there is no file"),
+        (["wrap", "no.json"], "there is no file 'no.json'"),
+        (["wrap", "no"], "there is no file 'no'"),
         (["wrap", "x.json", "--all"], "do not go together"),
         (["wrap", ".cursor/mcp.json", "--server", "none"], "there is no server 'none'"),
         (["wrap", "notes.txt"], "no file of a known client"),
@@ -289,6 +316,37 @@ def test_doctor_tells_of_weaker_policies_and_fails_only_when_it_is_to_be_strict(
     said = done(home, "doctor")
     assert said.returncode == 1
     assert "broken: cannot be used" in said.stdout
+
+
+def test_a_home_of_ours_that_clients_do_not_know_is_told(home: Home) -> None:
+    write(home, ".cursor/mcp.json")
+    environ = home.environ(MCP_JAIL_HOME=str(home.path / "mine"))
+    words = (MCP_JAIL, "wrap", "--all", "--dry-run", "--json")
+    said = subprocess.run(words, capture_output=True, text=True, env=environ, check=False)
+    (note,) = [each for each in report(said)["notes"] if "MCP_JAIL_HOME" in each]
+    assert "clients" in note
+
+
+def test_unwrap_changes_nothing_where_it_could_not_note_it(home: Home) -> None:
+    """Its state is read-only, for root too."""
+    path = write(home, ".cursor/mcp.json")
+    assert done(home, "wrap", path, "--yes").returncode == 0
+    wrapped = path.read_text()
+    state, mine = str(home.state / "clients"), str(home.path)
+    said = subprocess.run(
+        [
+            *with_disk("--bind", mine, mine, "--ro-bind", state, state),
+            *(MCP_JAIL, "unwrap", "--all", "--yes"),
+        ],
+        capture_output=True,
+        text=True,
+        env=home.environ(),
+        check=False,
+    )
+    assert "Read-only file system" in said.stdout, said.stderr
+    assert "Nothing was written" in said.stdout
+    assert "Traceback" not in said.stderr
+    assert path.read_text() == wrapped
 
 
 def test_a_report_shows_no_secret_of_a_command(home: Home) -> None:

@@ -96,6 +96,37 @@ def test_what_is_refused_is_told_with_the_reason() -> None:
     assert seen.left == (f"'{HOME}' is refused (an argument)",)
 
 
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("${workspaceFolder}", "filled in by the client"),
+        ("$HOME/p", "filled in by the client"),
+        ("--dir=${userHome}/p", "filled in by the client"),
+        ("./docs", "no absolute path"),
+        ("../docs", "no absolute path"),
+    ],
+)
+def test_a_directory_that_only_the_client_knows_is_told(word: str, why: str) -> None:
+    seen = found(word)
+    assert seen.filesystem.read_only == ()
+    (told,) = seen.left
+    assert why in told
+
+
+@pytest.mark.parametrize(
+    "word", ["${TOKEN}", "Bearer ${TOKEN}", "server.js", "https://${HOST}/x", '{"a": "b/c"}']
+)
+def test_a_word_that_is_no_directory_is_not(word: str) -> None:
+    assert found(word, env={"KEY": word}).left == ()
+
+
+def test_a_place_that_is_refused_for_reading_too_is_told_once() -> None:
+    profile = known(arguments=Arguments(plain=Kind.WORKPLACE))
+    seen = found("~", profile=profile)
+    assert seen.left == (f"'{HOME}' is refused (an argument)",)
+    assert found("docs", profile=profile).left != ()
+
+
 def test_a_host_is_told_and_only_a_profile_opens_it() -> None:
     url = "https://api.example.com:8443/x?key=1"
     seen = found(url)

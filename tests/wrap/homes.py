@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mcp_jail.clients.applying import apply_unwrap, apply_wrap
-from mcp_jail.clients.planning import Circumstances, FilePlan, Group, Outcome, plan_wrap
+from mcp_jail.clients.planning import Circumstances, plan_wrap
+from mcp_jail.clients.plans import FilePlan, Group, Outcome
 from mcp_jail.clients.policy_names import Names
 from mcp_jail.clients.targets import Ground, Target, named
 from mcp_jail.clients.unplanning import plan_unwrap

@@ -20,6 +20,11 @@ SAMPLES: Final = Path(__file__).resolve().parent / "samples"
 PROGRAM: Final = "/home/me/.local/bin/mcp-jail"
 
 
+def is_ours(word: str) -> bool:
+    """Whether a word of a sample starts the program it is wrapped with."""
+    return word in {PROGRAM, "mcp-jail"}
+
+
 class Sample(NamedTuple):
     """A file, the row that knows it, and how many of its servers can be wrapped."""
 
@@ -77,7 +82,7 @@ class Wrapped(NamedTuple):
 
 def bare(document: Document, known: Row) -> list[Server]:
     """The servers that can be wrapped."""
-    return [each for each in servers_in(document, known) if each.state is State.BARE]
+    return [each for each in servers_in(document, known, is_ours) if each.state is State.BARE]
 
 
 def wrap(text: str, known: Row) -> Wrapped:
@@ -101,7 +106,7 @@ def unwrap(text: str, known: Row, remembered: dict[tuple[str | int, ...], Rememb
     document = read(text, "file", known.syntax)
     changes = [
         unwrap_entry(document, each, remembered.get(each.path, Remembered()))
-        for each in servers_in(document, known)
+        for each in servers_in(document, known, is_ours)
         if each.state is State.WRAPPED and each.path in (remembered or {each.path})
     ]
     back, _ = spliced(text, [splice for change in changes for splice in change.splices])

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from mcp_jail.clients.catalogue import Row, Scope, Syntax
-from mcp_jail.clients.planning import Group
+from mcp_jail.clients.plans import Group
 from mcp_jail.clients.targets import ROWS, beyond, existing
 from wrap.homes import ClientHome, of
 from wrap.sampled import PROGRAM
@@ -140,9 +140,68 @@ def test_a_variable_of_the_client_moves_its_file(home: ClientHome) -> None:
     assert [target.path for target in existing(moved, ROWS)] == [str(path)]
 
 
+NODE = '{"type": "local", "command": ["node"]}'
+FAR = '{"type": "remote", "url": "https://far.example"}'
+
+
+@pytest.mark.parametrize(
+    ("listed", "done", "left"),
+    [
+        (f'{{"servers": {{"a": {NODE}}}, "b": {NODE}}}', {"a", "b"}, set()),
+        (f'{{"servers": {{"a": {NODE}}}, "b": {FAR}}}', {"a"}, {"b"}),
+        (f'{{"servers": {{"a": {NODE}}}, "timeout": 5}}', {"a"}, set()),
+        (f'{{"servers": {NODE}, "b": {NODE}}}', {"servers", "b"}, set()),
+        (f'{{"servers": {FAR}, "b": {NODE}}}', {"b"}, {"servers"}),
+        (f'{{"servers": {{"command": {NODE}, "url": {FAR}}}}}', {"command"}, {"url"}),
+    ],
+)
+def test_both_ways_to_list_servers_in_one_file_are_seen(
+    home: ClientHome, listed: str, done: set[str], left: set[str]
+) -> None:
+    text = f'{{"mcp": {listed}}}'
+    path = home.write(".config/opencode/opencode.json", text)
+    plan = home.wrap(path)
+    assert (set(of(plan, Group.DONE)), set(of(plan, Group.SKIPPED))) == (done, left)
+    assert of(plan, Group.REFUSED) == {}
+    home.unwrap(path)
+    assert path.read_text() == text
+
+
+def test_servers_under_both_keys_of_a_file_are_wrapped(home: ClientHome) -> None:
+    """Claude Code reads the one of them, Visual Studio the other."""
+    entry = '{"a": {"command": "x"}}'
+    path = home.write("p/.mcp.json", f'{{"mcpServers": {entry}, "servers": {entry}}}')
+    home.wrap(path)
+    values = json.loads(path.read_text())
+    assert values["mcpServers"] == values["servers"]
+    assert values["servers"]["a"]["command"] == PROGRAM
+
+
 def test_profiles_of_an_editor_are_found(home: ClientHome) -> None:
     path = home.write(".config/Code/User/profiles/1a2b/mcp.json", "{}")
     assert [target.path for target in existing(home.circumstances().ground, ROWS)] == [str(path)]
+
+
+def test_a_home_with_characters_of_a_pattern_is_searched(tmp_path: Path) -> None:
+    home = ClientHome(tmp_path / "[a]*?")
+    home.path.mkdir(mode=0o700)
+    paths = [
+        home.write(".continue/mcpServers/x.yaml", "mcpServers: []"),
+        home.write(".junie/mcp/mcp.json", "{}"),
+    ]
+    found = existing(home.circumstances().ground, ROWS)
+    assert {target.path for target in found} == set(map(str, paths))
+    assert all(home.target(path).rows[0].files for path in paths)
+
+
+def test_a_path_that_is_no_text_is_refused(home: ClientHome) -> None:
+    folder = os.fsencode(home.path) + b"/\xe9"
+    os.mkdir(folder)
+    path = Path(os.fsdecode(folder)) / "mcp.json"
+    path.write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    for plan in (home.wrap(path), home.unwrap(path)):
+        assert "is no UTF-8" in of(plan, Group.REFUSED)[""].reason
+    assert os.listdir(path.parent) == [path.name]
 
 
 def test_the_whole_catalogue_reads_no_file_outside_the_home(home: ClientHome) -> None:

@@ -121,6 +121,34 @@ def test_another_program_of_our_name_is_found(home: ClientHome, program: Path) -
     assert str(other) in found.message
 
 
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ('{"command": "uvx", "args": ["mcp-jail", "run", "a"]}', "a package of our name"),
+        ('{"command": "./mcp-jail", "args": ["run", "a"]}', "in each directory"),
+        ('{"command": "mcp-jail", "args": ["run", "a"], "env": {"PATH": "/tmp"}}', "sets PATH"),
+        ('{"command": "mcp-jail", "args": ["run", "a"], "env": {"LD_AUDIT": "x"}}', "other code"),
+    ],
+)
+def test_what_is_only_called_as_we_are_is_found(
+    home: ClientHome, program: Path, entry: str, words: str
+) -> None:
+    home.write(CURSOR, file_of(a=entry))
+    (found,) = look(home, program)
+    assert (found.what, found.server, found.fails) == (What.FOREIGN, "a", True)
+    assert words in found.message
+
+
+def test_an_entry_in_which_our_name_is_only_a_word_is_a_bare_one(
+    home: ClientHome, program: Path
+) -> None:
+    path = wrapped(home, program)
+    evil = {"command": "uvx", "args": ["--from", "evil", "mcp-jail", "run", "time"]}
+    edit(path, lambda values: values["mcpServers"].update(evil=evil))
+    (found,) = look(home, program)
+    assert (found.what, found.server) == (What.ADDED, "evil")
+
+
 def test_a_link_to_our_program_is_ours(home: ClientHome, program: Path) -> None:
     path = wrapped(home, program)
     link = home.path / "mcp-jail"
@@ -178,9 +206,9 @@ RUN = ["run", "time", "--", "uvx", "mcp-server-time"]
 @pytest.mark.parametrize(
     ("words", "what", "message"),
     [
-        (["try", "--", "node", "x.js"], What.NO_SERVER, "starts 'mcp-jail try', which is no"),
-        (["doctor"], What.NO_SERVER, "starts 'mcp-jail doctor', which is no"),
-        ([], What.NO_SERVER, "starts 'mcp-jail', which is no"),
+        (["try", "--", "node", "x.js"], What.FOREIGN, "it starts no server by 'mcp-jail run'"),
+        (["doctor"], What.FOREIGN, "it starts no server by 'mcp-jail run'"),
+        ([], What.FOREIGN, "it starts no server by 'mcp-jail run'"),
         (["run"], What.NO_SERVER, "starts 'mcp-jail run', which is no"),
         (["run", "--policy", "/tmp/gone.yaml"], What.ELSEWHERE, "there is no policy file"),
         (["run", "--policy=FILE", "--", "x"], What.ELSEWHERE, "is not trusted"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcp_jail.clients.managed import is_managed_file, why_managed
-from mcp_jail.clients.planning import Group
+from mcp_jail.clients.plans import Group
 from wrap.homes import ClientHome, of
 from wrap.sampled import row
 
@@ -36,6 +37,24 @@ def test_a_list_of_commands_refuses_claude_codes_files(
     reason = of(plan, Group.REFUSED)[""].reason
     assert key in reason
     assert "compares commands" in reason
+
+
+def test_naming_another_clients_format_goes_round_no_list(home: ClientHome, tmp_path: Path) -> None:
+    root = managed(tmp_path, {"deniedMcpServers": COMMANDS})
+    plan = home.plan(home.write("p/.mcp.json", ENTRY), client="cursor", root=root)
+    assert "compares commands" in of(plan, Group.REFUSED)[""].reason
+
+
+def test_a_directory_of_lists_that_cannot_be_read_refuses(home: ClientHome, tmp_path: Path) -> None:
+    """For root, a file in its place; for others, one they may not enter."""
+    root = managed(tmp_path, {})
+    folder = tmp_path / "etc/claude-code/managed-settings.d"
+    folder.mkdir(mode=0o000)
+    if os.geteuid() == 0:
+        folder.rmdir()
+        folder.symlink_to(folder)
+    plan = home.plan(home.write(".claude.json", ENTRY), root=root)
+    assert "cannot be read" in of(plan, Group.REFUSED)[""].reason
 
 
 @pytest.mark.parametrize(

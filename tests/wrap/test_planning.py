@@ -11,10 +11,12 @@ import msgspec
 import pytest
 
 from mcp_jail.clients.applying import apply_wrap
-from mcp_jail.clients.planning import Group, plan_wrap
+from mcp_jail.clients.planning import plan_wrap
+from mcp_jail.clients.plans import Group
 from mcp_jail.clients.policy_names import Names
 from mcp_jail.clients.replacing import BACKUP
-from mcp_jail.clients.targets import ROWS, existing
+from mcp_jail.clients.targets import ROWS, Target, existing
+from mcp_jail.clients.unplanning import plan_unwrap
 from mcp_jail.config import load
 from mcp_jail.store.files import FileError
 from mcp_jail.store.wrapped import read_wrapped
@@ -61,10 +63,87 @@ def test_a_key_of_the_same_name_elsewhere_in_the_file_is_no_server(home: ClientH
 def test_servers_that_others_or_we_wrapped_stay(home: ClientHome) -> None:
     path = home.sample("already-wrapped.json", ".config/Claude/claude_desktop_config.json")
     plan = home.wrap(path)
-    assert set(of(plan, Group.ALREADY)) == {"done", "done-from-other-path", "done-via-uvx"}
+    assert set(of(plan, Group.ALREADY)) == {"done-from-other-path"}
+    assert set(of(plan, Group.REFUSED)) == {"done", "done-via-uvx"}, "not this program"
     assert set(of(plan, Group.DONE)) == {"other-wrapper", "bridge", "todo"}
     back = home.unwrap(path, "done-via-uvx")
     assert "by hand" in of(back, Group.SKIPPED)["done-via-uvx"].reason
+
+
+ONLY_A_WORD = (
+    '{"command": "uvx", "args": ["--with", "mcp-jail", "evil", "run", "x"]}',
+    '{"command": "uvx", "args": ["--from", "evil", "mcp-jail", "run", "x", "--", "y"]}',
+    '{"command": "uv", "args": ["run", "--with", "evil", "python", "/tmp/evil.py", "mcp-jail"]}',
+    '{"command": "uv", "args": ["run", "serena", "--project", "mcp-jail"]}',
+    '{"command": "uv", "args": ["--directory", "/src/mcp-jail", "run", "mcp-jail"]}',
+    '{"command": "pipx", "args": ["run", "--spec", "/tmp/evil", "mcp-jail"]}',
+    '{"command": "node", "args": ["mcp-jail", "run", "x", "--", "y"]}',
+)
+
+
+@pytest.mark.parametrize("entry", ONLY_A_WORD)
+def test_an_entry_in_which_our_name_is_only_a_word_is_wrapped(home: ClientHome, entry: str) -> None:
+    path = home.write(CURSOR, file_of(a=entry))
+    assert set(of(home.wrap(path), Group.DONE)) == {"a"}
+    assert json.loads(path.read_text())["mcpServers"]["a"]["command"] == PROGRAM
+    home.unwrap(path)
+    assert path.read_text() == file_of(a=entry)
+
+
+OF_OUR_NAME = {
+    '{"command": "/tmp/evil/mcp-jail", "args": ["run", "a", "--", "x"]}': "not this mcp-jail",
+    '{"command": "/tmp/evil/mcp-jail", "args": ["serve"]}': "not this mcp-jail",
+    '{"command": "mcp-jail", "args": ["try", "--", "x"]}': "starts no server by 'mcp-jail run'",
+    '{"command": "mcp-jail"}': "starts no server by 'mcp-jail run'",
+    '{"command": "/tmp/mcp-jail run a -- node x"}': "which is not this mcp-jail",
+    '{"command": "./mcp-jail", "args": ["run", "a", "--", "x"]}': "in each directory",
+    '{"command": "uvx", "args": ["mcp-jail@1", "run", "a"]}': "'uvx' start a package of our name",
+    '{"command": "uv", "args": ["tool", "run", "mcp-jail", "run", "a"]}': "a package of our name",
+    '{"command": "pipx", "args": ["run", "mcp-jail==1", "run", "a"]}': "a package of our name",
+    '{"command": "mcp-jail", "args": ["run", "a"], "env": {"PATH": "/tmp"}}': "it sets PATH",
+    f'{{"command": "{PROGRAM}", "args": ["run", "a"], "env": {{"LD_AUDIT": "/x"}}}}': "other code",
+    f'{{"command": "{PROGRAM}", "args": ["run", "a"], "env": {{"PYTHONPATH": 1}}}}': "other code",
+    f'{{"command": "{PROGRAM}", "args": ["run", "a"], "env": {{"MCP_JAIL_HOME": "/x"}}}}': "policy",
+}
+
+
+@pytest.mark.parametrize("entry", OF_OUR_NAME)
+def test_what_is_called_as_we_are_and_is_not_provably_this_program_is_told(
+    home: ClientHome, entry: str
+) -> None:
+    plan = home.plan(home.write(CURSOR, file_of(a=entry)))
+    assert not plan.changes
+    assert OF_OUR_NAME[entry] in of(plan, Group.REFUSED)["a"].reason
+    assert of(plan, Group.REFUSED)["a"].hint
+
+
+def test_a_line_that_starts_us_is_not_wrapped_again(home: ClientHome) -> None:
+    entries = {"a": '{"command": "mcp-jail run a -- node x"}', "b": '{"command": "x y"}'}
+    plan = home.plan(home.write(CURSOR, file_of(**entries)))
+    assert "by hand" in of(plan, Group.ALREADY)["a"].reason
+    assert set(of(plan, Group.DONE)) == {"b"}
+
+
+def test_a_link_to_our_program_and_its_bare_name_are_ours(home: ClientHome, tmp_path: Path) -> None:
+    program = home.write("bin/mcp-jail", "#!/bin/sh\n", 0o755)
+    (tmp_path / "mcp-jail").symlink_to(program)
+    entries = {
+        name: json.dumps({"command": word, "args": ["run", "a", "--", "x"]})
+        for name, word in {"link": str(tmp_path / "mcp-jail"), "bare": "mcp-jail"}.items()
+    }
+    path = home.write(CURSOR, file_of(**entries))
+    environ = {"HOME": str(home.path), "PATH": str(program.parent)}
+    given = msgspec.structs.replace(
+        home.circumstances(),
+        program=str(program),
+        ground=msgspec.structs.replace(home.circumstances().ground, environ=environ),
+    )
+    plan = plan_wrap(given, home.target(path), Names(home.places, str(home.path)))
+    assert set(of(plan, Group.ALREADY)) == {"link", "bare"}
+    other = home.write("other/mcp-jail", "#!/bin/sh\n", 0o755)
+    environ["PATH"] = str(other.parent)
+    plan = plan_wrap(given, home.target(path), Names(home.places, str(home.path)))
+    assert set(of(plan, Group.REFUSED)) == {"bare"}, "PATH leads elsewhere"
 
 
 @pytest.mark.parametrize(
@@ -156,6 +235,46 @@ def test_yaml_that_is_written_elsewhere_is_refused(home: ClientHome, text: str, 
     assert words in of(plan, Group.REFUSED)["s"].reason
 
 
+def test_a_list_that_stands_twice_behind_another_key_that_does_is_refused(
+    home: ClientHome,
+) -> None:
+    lists = ('{"/p": {"mcpServers": {"x": {"command": "y"}}}}', "{}")
+    twice = ", ".join(f'"projects": {each}' for each in lists)
+    path = home.write(".claude.json", '{"a": 1, "a": 2, ' + twice + "}")
+    plan = home.wrap(path)
+    assert "'projects' stands twice" in of(plan, Group.REFUSED)[""].reason
+
+
+@pytest.mark.parametrize("value", ["nan", "-nan", "inf", "-inf", "1e400"])
+def test_a_number_that_is_none_or_has_no_end_stays(home: ClientHome, value: str) -> None:
+    text = f"x = {value}\n[mcp_servers.a]\ncommand = 'x'\n"
+    path = home.write(".codex/config.toml", text)
+    assert set(of(home.wrap(path), Group.DONE)) == {"a"}
+    home.unwrap(path)
+    assert path.read_text() == text
+
+
+def test_numbers_that_no_reader_keeps_whole_stay(home: ClientHome) -> None:
+    text = file_of(a='{"command": "x"}')[:-1] + ', "n": [123456789012345678901234567890, 1e400]}'
+    path = home.write(".junie/mcp/mcp.json", text)
+    assert set(of(home.wrap(path), Group.DONE)) == {"a"}
+    home.unwrap(path)
+    assert path.read_text() == text
+
+
+def test_a_fault_of_ours_refuses_its_file_and_no_other(home: ClientHome) -> None:
+    """A row that is no row stands for a mistake of this program that nobody thought of."""
+    path = home.write(CURSOR, ENTRY)
+    target = home.target(path)
+    broken = Target(str(path), (msgspec.structs.replace(target.rows[0], servers=None),))
+    for plan in (
+        plan_wrap(home.circumstances(), broken, Names(home.places, str(home.path))),
+        plan_unwrap(home.circumstances(), broken),
+    ):
+        assert "a fault of mcp-jail" in of(plan, Group.REFUSED)[""].reason
+        assert "TypeError" in of(plan, Group.REFUSED)[""].reason
+
+
 def test_codex_would_refuse_a_mixture_and_so_do_we(home: ClientHome) -> None:
     text = "[mcp_servers.a]\ncommand = 'x'\nbearer_token_env_var = 'T'\n"
     plan = home.plan(home.write(".codex/config.toml", text))
@@ -187,6 +306,77 @@ def test_variables_that_load_code_move_into_the_policy(home: ClientHome) -> None
     policy = load(Path(home.places.policy("a")).read_text(), "a.yaml").policy
     assert policy.env.set == {"LD_PRELOAD": "/a.so"}
     assert policy.env.pass_ == ("TOKEN",)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "passed"),
+    [
+        (
+            ".vscode/mcp.json",
+            '{"servers": {"a": {"command": "x", "env": {"P": 8080, "D": true, "N": null}}}}',
+            ("P", "D", "N"),
+        ),
+        (
+            ".config/goose/config.yaml",
+            "extensions:\n  a: {cmd: x, envs: {P: 1.5}, env_keys: [TOKEN, P, LD_PRELOAD]}\n",
+            ("P", "TOKEN"),
+        ),
+        (
+            ".codex/config.toml",
+            "mcp_servers.a = {command = 'x', env_vars = ['T', {name = 'Q', source = 'local'}]}\n",
+            ("T", "Q"),
+        ),
+    ],
+)
+def test_every_variable_that_an_entry_names_is_passed(
+    home: ClientHome, name: str, text: str, passed: tuple[str, ...]
+) -> None:
+    path = home.write(name, text)
+    plan = home.wrap(path)
+    policy = load(Path(home.places.policy("a")).read_text(), "a.yaml").policy
+    assert policy.env.pass_ == passed
+    assert policy.env.set == {}
+    assert any("LD_PRELOAD" in note for note in plan.notes) == ("LD_PRELOAD" in text)
+    home.unwrap(path)
+    assert path.read_text() == text
+
+
+def test_variables_that_come_back_are_shown(home: ClientHome) -> None:
+    entry = '{"command": "x", "env": {"LD_PRELOAD": "/a.so", "A": "1"}}'
+    path = home.write(CURSOR, file_of(a=entry))
+    home.wrap(path)
+    done = of(home.unwrap(path), Group.DONE)["a"]
+    assert (done.reason, done.moved) == ("to the byte", ("LD_PRELOAD",))
+
+
+@pytest.mark.parametrize(("mode", "folder_mode"), [(0o666, 0o700), (0o600, 0o777)])
+def test_a_file_that_others_can_change_is_told(
+    home: ClientHome, mode: int, folder_mode: int
+) -> None:
+    path = home.write(CURSOR, ENTRY, mode=mode)
+    path.parent.chmod(folder_mode)
+    (note,) = home.plan(path).notes
+    assert "can be written by others" in note
+
+
+def test_a_projects_file_that_gets_our_path_is_told(home: ClientHome) -> None:
+    (note,) = home.plan(home.write("p/.mcp.json", ENTRY)).notes
+    assert "others may get" in note
+    assert PROGRAM in note
+
+
+def test_a_file_that_may_be_a_plugins_says_how_to_name_it(home: ClientHome) -> None:
+    path = home.write("p/.mcp.json", '{"a": {"command": "x"}}')
+    assert "--client claude-plugin" in home.plan(path).outcomes[0].hint
+    assert home.plan(home.write("q/.mcp.json", "{}")).outcomes[0].hint == ""
+    assert set(of(home.plan(path, client="claude-plugin"), Group.DONE)) == {"a"}
+
+
+def test_variables_that_stand_in_another_file_are_told(home: ClientHome) -> None:
+    entry = '{"command": "x", "envFile": "${workspaceFolder}/.env"}'
+    (note,) = home.plan(home.write(CURSOR, file_of(a=entry))).notes
+    assert "'${workspaceFolder}/.env'" in note
+    assert "env.pass" in note
 
 
 def test_a_policy_that_would_lose_the_variables_is_not_shared(home: ClientHome) -> None:
@@ -253,8 +443,54 @@ def test_the_original_is_kept_private_and_only_the_first(home: ClientHome) -> No
     path.write_text(path.read_text().replace("}}}", '}, "b": {"command": "y"}}}'))
     home.wrap(path)
     assert kept.read_text() == ENTRY
+    home.unwrap(path, "b")
+    assert kept.read_text() == ENTRY, "there is still a wrapped server"
+    (note,) = home.unwrap(path).notes
+    assert "was edited since" in note
+    assert not kept.exists(), "nothing of ours is in the file any more"
+    home.wrap(path)
+    assert kept.read_bytes() != ENTRY.encode(), "the original of this time"
     home.unwrap(path)
-    assert kept.read_text() == ENTRY, "the file is not what it was, so the original stays"
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_an_original_that_somebody_edited_is_not_put_back_and_is_told(home: ClientHome) -> None:
+    path = home.write(CURSOR, ENTRY)
+    home.wrap(path)
+    kept = Path(f"{path}{BACKUP}")
+    kept.write_text(ENTRY.replace("uvx", "evil"))
+    (note,) = home.unwrap(path).notes
+    assert f"'{kept}' is not what mcp-jail kept there" in note
+    assert path.read_text() == ENTRY
+    assert "evil" in kept.read_text()
+
+
+def test_a_record_that_somebody_edited_is_not_put_back(home: ClientHome) -> None:
+    path = home.write(CURSOR, ENTRY)
+    home.wrap(path)
+    wrapped = path.read_bytes()
+    (record,) = (Path(home.places.state) / "clients").glob("*.json")
+    genuine = record.read_text()
+    record.write_text(genuine.replace("uvx", "evil"))
+    assert record.read_text() != genuine
+    assert "not as mcp-jail wrote it" in of(home.unwrap(path), Group.REFUSED)[""].reason
+    assert path.read_bytes() == wrapped
+    record.unlink()
+    plan = home.unwrap(path)
+    assert "no record" in of(plan, Group.DONE)["time"].reason
+    assert json.loads(path.read_text()) == json.loads(ENTRY)
+
+
+def test_a_file_that_lies_where_the_original_would_is_not_taken_for_it(home: ClientHome) -> None:
+    path = home.write(CURSOR, ENTRY)
+    planted = home.write(CURSOR + BACKUP, "planted")
+    home.wrap(path)
+    assert planted.read_text() == "planted"
+    (kept,) = (Path(home.places.state) / "clients").glob("*.bak")
+    assert kept.read_text() == ENTRY
+    home.unwrap(path)
+    assert not kept.exists()
+    assert planted.read_text() == "planted"
 
 
 def test_in_a_git_work_tree_the_original_is_kept_in_our_state(home: ClientHome) -> None:
@@ -279,7 +515,7 @@ def test_no_secret_of_the_file_is_written_down_by_us(home: ClientHome) -> None:
         if each.is_file()
     ]
     assert written
-    assert [each for each in written if secret in each.read_text()] == []
+    assert [each for each in written if secret.encode() in each.read_bytes()] == []
 
 
 def test_a_file_that_its_client_wrote_anew_is_unwrapped_by_value(home: ClientHome) -> None:
@@ -288,7 +524,7 @@ def test_a_file_that_its_client_wrote_anew_is_unwrapped_by_value(home: ClientHom
     home.wrap(path)
     path.write_text(json.dumps(json.loads(path.read_text()), indent="\t", sort_keys=True))
     plan = home.unwrap(path)
-    assert of(plan, Group.DONE)["a"].reason == "by what the entry says"
+    assert of(plan, Group.DONE)["a"].reason.startswith("by what the entry says; its")
     assert json.loads(path.read_text()) == {"mcpServers": {"a": json.loads(entry)}}
 
 
@@ -376,6 +612,30 @@ def test_a_change_that_fails_leaves_nothing_that_would_be_believed(home: ClientH
         apply_wrap(home.places, plan)
     assert Path(f"{path}{BACKUP}").read_text() == ENTRY + "\n"
     assert len(read_wrapped(home.places, str(path)).entries) == 1
+
+
+def test_a_policy_that_came_meanwhile_for_another_launch_is_not_taken(home: ClientHome) -> None:
+    path = home.write(CURSOR, ENTRY)
+    plan = home.plan(path)
+    home.wrap(home.write(".junie/mcp/mcp.json", ENTRY.replace("mcp-server-time", "other")))
+    with pytest.raises(FileError, match="policy 'time' was made meanwhile"):
+        apply_wrap(home.places, plan)
+    assert path.read_text() == ENTRY
+    assert os.listdir(path.parent) == [path.name]
+    home.wrap(path)
+    assert read_wrapped(home.places, str(path)).entries[0].policy == "time-cursor"
+
+
+def test_a_record_that_changed_meanwhile_is_not_written_over(home: ClientHome) -> None:
+    path = home.write(CURSOR, file_of(a='{"command": "x"}', b='{"command": "y"}'))
+    home.wrap(path, "a")
+    plan = home.plan(path)
+    home.unwrap(path)
+    home.wrap(path, "b")
+    path.write_bytes(plan.before)
+    with pytest.raises(FileError, match="has changed meanwhile"):
+        apply_wrap(home.places, plan)
+    assert path.read_bytes() == plan.before
 
 
 def test_a_variable_that_the_client_fills_in_cannot_move(home: ClientHome) -> None:

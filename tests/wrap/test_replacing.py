@@ -14,8 +14,8 @@ import pytest
 
 from killing import killed_at_each_step
 from mcp_jail.clients.applying import apply_unwrap, apply_wrap
-from mcp_jail.clients.planning import Group
-from mcp_jail.clients.replacing import replace_client_file, why_not_replaceable
+from mcp_jail.clients.plans import Group
+from mcp_jail.clients.replacing import BACKUP, replace_client_file, why_not_replaceable
 from mcp_jail.clients.unplanning import plan_unwrap
 from mcp_jail.store.files import FileError
 from wrap.homes import CURSOR, ClientHome, made, of
@@ -106,8 +106,26 @@ def test_nothing_is_written_where_nothing_changes(home: ClientHome) -> None:
 
 def test_a_lock_of_its_client_is_respected(home: ClientHome) -> None:
     path = home.write(".cline/data/settings/cline_mcp_settings.json", OLD)
-    path.with_name(path.name + ".lock").mkdir()
+    lock = path.with_name(path.name + ".lock")
+    lock.mkdir()
     assert "writing it right now" in of(home.wrap(path), Group.REFUSED)[""].reason
+    lock.rmdir()
+    plan = home.plan(path)
+    lock.mkdir()
+    with pytest.raises(FileError, match="writing it right now"):
+        apply_wrap(home.places, plan)
+    lock.rmdir()
+    home.wrap(path)
+    lock.mkdir()
+    assert "writing it right now" in of(home.unwrap(path), Group.REFUSED)[""].reason
+
+
+def test_what_a_killed_command_left_beside_a_file_goes_with_the_next(home: ClientHome) -> None:
+    path = home.write(CURSOR, OLD)
+    home.write(f".cursor/.mcp.json.{'0' * 16}.new", b"half")
+    mine = home.write(".cursor/.mcp.json.mine.new", b"")
+    home.wrap(path)
+    assert sorted(os.listdir(path.parent)) == [mine.name, path.name, path.name + BACKUP]
 
 
 @pytest.mark.parametrize("is_unwrap", [False, True], ids=["wrap", "unwrap"])

@@ -17,7 +17,7 @@ from mcp_jail.clients.servers import State, servers_in
 from mcp_jail.clients.splices import taken_back
 from mcp_jail.clients.wrapping import unwrap_entry, wrap_entry
 from mcp_jail.store.wrapped import Remembered
-from wrap.sampled import ALL, PROGRAM, Sample, bare, file_of, row, unwrap, wrap
+from wrap.sampled import ALL, PROGRAM, Sample, bare, file_of, is_ours, row, unwrap, wrap
 
 each_sample = pytest.mark.parametrize(
     "sample", ALL, ids=lambda sample: f"{sample.file}-{sample.row.client}"
@@ -89,10 +89,10 @@ def test_a_file_that_its_client_wrote_anew_is_unwrapped_by_value(sample: Sample,
 @each_sample
 def test_nothing_is_unwrapped_that_was_not_wrapped(sample: Sample) -> None:
     document = read(sample.text, sample.file, sample.row.syntax)
-    servers = servers_in(document, sample.row)
+    servers = servers_in(document, sample.row, is_ours)
     assert [each for each in servers if each.state is State.BARE]
     for server in servers:
-        if server.state is not State.WRAPPED:
+        if server.ours is None or not server.ours.command:
             with pytest.raises(DocumentError):
                 unwrap_entry(document, server, Remembered())
 
@@ -138,6 +138,24 @@ def test_odd_ways_to_write_an_entry_come_back_to_the_byte(text: str, known: Row)
         assert unwrap(wrapped.text, known, wrapped.remembered) == content
 
 
+@pytest.mark.parametrize("line", ["a, b", "x: y", "npx -y", "'a, b'", '"a, b"', "a # b", "{a"])
+@pytest.mark.parametrize("is_flow", [True, False], ids=["flow", "block"])
+def test_a_command_comes_back_in_a_style_that_its_client_chose_anew(
+    line: str, is_flow: bool
+) -> None:
+    command = yaml.safe_load(f"[{line}]")[0] if line[0] in "'\"" else line
+    text = f"extensions:\n  a:\n    cmd: {line if line != 'x: y' else json.dumps(line)}\n"
+    if line == "{a":
+        text, command = text.replace("{a", "'{a'"), "{a"
+    if line == "a # b":
+        command = "a"
+    wrapped = wrap(text, GOOSE)
+    values = yaml.safe_load(wrapped.text)
+    anew = yaml.safe_dump(values, default_flow_style=is_flow)
+    back = yaml.safe_load(unwrap(anew, GOOSE, wrapped.remembered))
+    assert back == {"extensions": {"a": {"cmd": command}}}
+
+
 LOADED: Final = [
     ('{"command": "x", "env": {"LD_PRELOAD": "/a.so"}}', CURSOR),
     ('{"command": "x", "env": {"LD_PRELOAD": "/a.so", "A": "1"}}', CURSOR),
@@ -148,6 +166,9 @@ LOADED: Final = [
     ("env.LD_PRELOAD = '/a.so'\nenv.A = '1'\n", CODEX),
     ("[mcp_servers.s0.env]\nLD_PRELOAD = '/a.so' # c\nA = '1'", CODEX),
     ("[mcp_servers.s0.env]\nLD_PRELOAD = '/a.so'\n", CODEX),
+    ("[mcp_servers.s0.env]\nLD_PRELOAD = '/a.so'\nPYTHONPATH = 'b'", CODEX),
+    ("env.A = '1'\nenv.PYTHONPATH = 'b'\nenv.LD_PRELOAD = '/a.so'", CODEX),
+    ("    envs:\n      PYTHONPATH: b\n      LD_PRELOAD: /a.so", GOOSE),
     ("    envs:\n      LD_PRELOAD: /a.so\n      A: '1'\n", GOOSE),
     ("    envs:\n      A: '1'\n      LD_PRELOAD: /a.so\n", GOOSE),
     ("    envs:\n      LD_PRELOAD: /a.so\n", GOOSE),
@@ -201,8 +222,9 @@ def test_a_path_with_blanks_is_no_line() -> None:
 def test_an_entry_that_somebody_else_pointed_at_us_is_not_taken_for_ours() -> None:
     text = entries('{"command": "/tmp/mcp-jail", "args": ["run", "--policy", "/tmp/any.yaml"]}')
     document = read(text, "f", CURSOR.syntax)
-    (server,) = servers_in(document, CURSOR)
-    assert server.state is State.WRAPPED
+    (server,) = servers_in(document, CURSOR, is_ours)
+    assert server.state is State.FOREIGN
+    assert "which is not this mcp-jail" in server.reason
     assert server.ours is not None
     assert server.ours.command == ()
 

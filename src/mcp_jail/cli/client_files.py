@@ -8,7 +8,8 @@ import shutil
 import sys
 
 from mcp_jail.clients.our_entries import PROGRAM
-from mcp_jail.clients.planning import Circumstances, FilePlan, Group, Outcome, whole
+from mcp_jail.clients.planning import Circumstances
+from mcp_jail.clients.plans import FilePlan, Group, Outcome, whole
 from mcp_jail.clients.targets import (
     ROWS,
     Ground,
@@ -60,11 +61,10 @@ def targets_of(
     if arguments.files:
         if arguments.all:
             raise UsageError("FILE and --all do not go together")
-        found = [named(ground, file, arguments.client) for file in arguments.files]
-        missing = [target.path for target in found if not os.path.isfile(target.path)]
-        if missing:
-            raise UsageError(f"there is no file '{missing[0]}'")
-        return merged(found), []
+        for file in arguments.files:
+            if not os.path.isfile(os.path.join(ground.cwd, file)):
+                raise UsageError(f"there is no file '{file}'")
+        return merged(named(ground, file, arguments.client) for file in arguments.files), []
     if arguments.client is None and not arguments.all:
         known = sorted({row.client for target in existing(ground, ROWS) for row in target.rows})
         here = f"here are files of: {', '.join(known)}" if known else "no client's file is here"

@@ -53,9 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Install; 6 for a package that cannot be had."""
     name, file = policy_of(arguments)
-    judged = judge(name=name, policy_file=file)
-    shown = Shown(is_quiet=arguments.json)
-    asked = _asked(judged, arguments.command)
+    pin(judge(name=name, policy_file=file), arguments.command, as_json=arguments.json)
+    return ExitCode.OK
+
+
+def pin(judged: Judged, command: tuple[str, ...] = (), *, as_json: bool = False) -> None:
+    """Install a policy's package, pin what its command means first if need be, and tell of it."""
+    shown = Shown(is_quiet=as_json)
+    asked = _asked(judged, command)
     package = pinned(judged.policy.package)
     is_new_line = package is None
     try:
@@ -69,13 +74,12 @@ def run(arguments: argparse.Namespace) -> int:
     is_written = is_new_line and _write(judged, package)
     os.close(descriptor)
     facts = _facts(done, is_new=not was_there, line=line_of(package) if is_new_line else "")
-    if arguments.json:
+    if as_json:
         sys.stdout.write(json_page(facts | {"written": is_written}))
     else:
         _for_people(judged, done, is_new=not was_there)
         if is_new_line:
             _print_line(judged, package, is_written=is_written)
-    return ExitCode.OK
 
 
 def newest(judged: Judged, asked: Asked | None, shown: Shown) -> Pinned:

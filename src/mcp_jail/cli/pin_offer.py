@@ -6,10 +6,9 @@ server wrapped; the same command tries again.
 
 from __future__ import annotations
 
-import argparse
 import sys
 
-from mcp_jail.cli import install
+from mcp_jail.cli.install import pin
 from mcp_jail.cli.out import folded
 from mcp_jail.core.policy import Policy
 from mcp_jail.errors import JailError
@@ -39,7 +38,7 @@ def offer(policies: list[str], *, may_ask: bool) -> None:
         return
     for name in policies:
         try:
-            install.run(argparse.Namespace(name=name, policy=None, command=(), json=False))
+            pin(judge(name=name, policy_file=None))
         except JailError as error:
             folded(f"{name} is not pinned: {error.message}", note=error.hint)
 

@@ -11,13 +11,13 @@ import sys
 
 from mcp_jail.cli.client_files import add_file_arguments, circumstances, targets_of
 from mcp_jail.cli.out import counted, heading
-from mcp_jail.cli.wrap import exit_code, refuse_unknown, refused
+from mcp_jail.cli.wrap import carry_out, exit_code, refuse_unknown
 from mcp_jail.cli.wrap_report import UNWRAP, agreed, as_json, notes_of, print_notes, print_plans
 from mcp_jail.clients.applying import apply_unwrap
-from mcp_jail.clients.planning import Circumstances, FilePlan, Group
+from mcp_jail.clients.plans import FilePlan, Group
 from mcp_jail.clients.running import running
 from mcp_jail.clients.unplanning import plan_unwrap
-from mcp_jail.errors import ExitCode, JailError
+from mcp_jail.errors import ExitCode
 from mcp_jail.store.wrapped import forget_all_wrapped
 
 EXAMPLE = """\
@@ -45,31 +45,15 @@ def run(arguments: argparse.Namespace) -> int:
     if may_write and not arguments.yes and not agreed(plans, UNWRAP):
         sys.stdout.write("nothing was written\n")
         return ExitCode.NEGATIVE
-    written, failed = _carry_out(given, plans) if may_write else ([], [])
-    if arguments.all and not arguments.dry_run and not given.only:
-        forget_all_wrapped(given.places)
+    written, failed = carry_out(given, plans, apply_unwrap) if may_write else ([], [])
     if arguments.json:
         sys.stdout.write(as_json([*plans, *failed], notes, is_written=bool(written)))
     else:
         print_plans(failed, UNWRAP, given.ground.home)
         _print_end(written)
+    if arguments.all and not arguments.dry_run and not given.only:
+        forget_all_wrapped(given.places)
     return exit_code([*plans, *failed])
-
-
-def _carry_out(
-    given: Circumstances, plans: list[FilePlan]
-) -> tuple[list[FilePlan], list[FilePlan]]:
-    written, failed = [], []
-    for plan in plans:
-        if not plan.changes:
-            continue
-        try:
-            apply_unwrap(given.places, plan)
-        except JailError as error:
-            failed.append(refused(plan, error))
-        else:
-            written.append(plan)
-    return written, failed
 
 
 def _print_end(written: list[FilePlan]) -> None:

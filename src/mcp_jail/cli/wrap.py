@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 
 from mcp_jail.cli.client_files import add_file_arguments, circumstances, targets_of
 from mcp_jail.cli.out import counted, folded, heading
 from mcp_jail.cli.pin_offer import offer, unpinned_of
 from mcp_jail.cli.wrap_report import WRAP, agreed, as_json, notes_of, print_notes, print_plans
 from mcp_jail.clients.applying import apply_wrap
-from mcp_jail.clients.planning import Circumstances, FilePlan, Group, Outcome, plan_wrap
+from mcp_jail.clients.planning import Circumstances, plan_wrap
+from mcp_jail.clients.plans import FilePlan, Group, Outcome, faulty
 from mcp_jail.clients.policy_names import Names
 from mcp_jail.clients.running import running
+from mcp_jail.clients.targets import Target
 from mcp_jail.errors import ExitCode, JailError, UsageError
+from mcp_jail.store.places import HOME_VARIABLE, Places
 from mcp_jail.store.wrapped import note_all_wrapped
 
 EXAMPLE = """\
@@ -39,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     plans = [*(plan_wrap(given, target, names) for target in targets), *left]
     refuse_unknown(given, plans)
     running_now = running([row for plan in plans if plan.changes for row in plan.rows])
-    notes = notes_of(plans, running_now, given.ground.home)
+    notes = [*_of_our_home(given, plans), *notes_of(plans, running_now, given.ground.home)]
     may_write = any(plan.changes for plan in plans) and not arguments.dry_run
     if not arguments.json:
         print_plans(plans, WRAP, given.ground.home)
@@ -47,33 +51,49 @@ def run(arguments: argparse.Namespace) -> int:
     if may_write and not arguments.yes and not agreed(plans, WRAP):
         sys.stdout.write("nothing was written\n")
         return ExitCode.NEGATIVE
-    written, failed = carry_out(given, plans) if may_write else ([], [])
-    if arguments.all and not arguments.dry_run and not given.only:
-        note_all_wrapped(given.places)
+    written, failed = carry_out(given, plans, apply_wrap) if may_write else ([], [])
     if arguments.json:
         sys.stdout.write(as_json([*plans, *failed], notes, is_written=bool(written)))
     else:
         print_plans(failed, WRAP, given.ground.home)
         _print_end(written, plans, arguments)
+    if arguments.all and not arguments.dry_run and not given.only:
+        note_all_wrapped(given.places)
     return exit_code([*plans, *failed])
 
 
-def carry_out(given: Circumstances, plans: list[FilePlan]) -> tuple[list[FilePlan], list[FilePlan]]:
+def _of_our_home(given: Circumstances, plans: list[FilePlan]) -> list[str]:
+    """What to know where this command keeps policies elsewhere than the clients will look."""
+    if HOME_VARIABLE not in given.ground.environ or not any(plan.changes for plan in plans):
+        return []
+    told = (
+        f"{HOME_VARIABLE} is set here, and most clients hand on HOME and PATH only: unless yours "
+        f"sets it too, mcp-jail finds none of these policies; take it out of your shell, or wrap "
+        "without it"
+    )
+    return [told]
+
+
+def carry_out(
+    given: Circumstances, plans: list[FilePlan], apply: Callable[[Places, FilePlan], None]
+) -> tuple[list[FilePlan], list[FilePlan]]:
     """Write each file that changes; those that were written, and the refusals of the others."""
     written, failed = [], []
     for plan in plans:
         if not plan.changes:
             continue
         try:
-            apply_wrap(given.places, plan)
+            apply(given.places, plan)
         except JailError as error:
-            failed.append(refused(plan, error))
+            failed.append(_refused(plan, error))
+        except Exception as fault:  # noqa: BLE001 - the other files are to be written all the same
+            failed.append(faulty(Target(plan.path, plan.rows), fault))
         else:
             written.append(plan)
     return written, failed
 
 
-def refused(plan: FilePlan, error: JailError) -> FilePlan:
+def _refused(plan: FilePlan, error: JailError) -> FilePlan:
     """A file that could not be written after all."""
     outcome = Outcome(Group.REFUSED, "", plan.rows[0].name, error.message, error.hint)
     return FilePlan(plan.path, plan.rows, (outcome,))

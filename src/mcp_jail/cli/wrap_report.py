@@ -11,7 +11,7 @@ import msgspec
 from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.inert_text import inert, named
 from mcp_jail.cli.out import bullet, counted, folded, heading
-from mcp_jail.clients.planning import FilePlan, Group, Outcome
+from mcp_jail.clients.plans import FilePlan, Group, Outcome
 from mcp_jail.clients.running import Running
 from mcp_jail.core.redact import Redactor
 from mcp_jail.errors import UsageError
@@ -23,12 +23,12 @@ WORD_SHOWN: Final = 400
 class Words:
     """What the groups are called by one of the two commands."""
 
-    def __init__(self, verb: str, done: str, already: str) -> None:
-        self.verb, self.done, self.already = verb, done, already
+    def __init__(self, verb: str, already: str, moved: str) -> None:
+        self.verb, self.already, self.moved = verb, already, moved
 
 
-WRAP: Final = Words("wrap", "Wrapped", "Already wrapped")
-UNWRAP: Final = Words("unwrap", "Unwrapped", "Not wrapped")
+WRAP: Final = Words("wrap", "Already wrapped", "would load code into mcp-jail; now in the policy")
+UNWRAP: Final = Words("unwrap", "Not wrapped", "back in the entry")
 
 
 def print_plans(plans: Sequence[FilePlan], words: Words, home: str) -> None:
@@ -44,7 +44,7 @@ def print_plans(plans: Sequence[FilePlan], words: Words, home: str) -> None:
         if found:
             heading(f"{name}: {len(found)}")
         for plan, outcome in found:
-            _print_outcome(plan, outcome, home)
+            _print_outcome(plan, outcome, words, home)
 
 
 def print_notes(notes: Iterable[str]) -> None:
@@ -72,6 +72,7 @@ def notes_of(plans: Iterable[FilePlan], running: Sequence[Running], home: str) -
                 found.append(f"{row.name} writes its file itself, {row.rewrites}")
             if row.note:
                 found.append(f"{row.name}: {row.note}")
+        found += plan.notes
     return found
 
 
@@ -123,7 +124,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _print_outcome(plan: FilePlan, outcome: Outcome, home: str) -> None:
+def _print_outcome(plan: FilePlan, outcome: Outcome, words: Words, home: str) -> None:
     where = f"{outcome.client}, {in_a_line(shown(plan.path, home))}"
     if outcome.within:
         where += f", for {named(outcome.within, WORD_SHOWN)}"
@@ -137,7 +138,7 @@ def _print_outcome(plan: FilePlan, outcome: Outcome, home: str) -> None:
             made = "yours, which names no command: this one gets all that it shares"
         folded(f"  policy {outcome.policy}: {made}")
     if outcome.moved:
-        folded(f"  {', '.join(outcome.moved)}: would load code into mcp-jail; now in the policy")
+        folded(f"  {', '.join(outcome.moved)}: {words.moved}")
     if outcome.reason:
         note = f"  {in_a_line(outcome.hint)}" if outcome.hint else ""
         folded(f"  {in_a_line(outcome.reason)}", note=note)

@@ -57,8 +57,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One client's files of one scope.
 
     In a path, `~` is the home, `./` the project, `*` any one name, and `${NAME:-path}` a directory
-    that a variable of the client may move. In `servers`, `*` is any key; the first of the paths
-    that is there counts, and with `flat` the file itself where none is.
+    that a variable of the client may move. In `servers`, `*` is any key; all of the paths count,
+    since several programs or versions may read one file, and with `flat` the file itself where none
+    is there.
     """
 
     client: str
@@ -69,7 +70,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     syntax: Syntax
     servers: tuple[tuple[str, ...], ...] = (("mcpServers",),)
     flat: bool = False
-    every: bool = False  # all of the paths count, not the first one
     name_key: str | None = None  # the servers are a list, and this key names one
     shapes: tuple[Shape, ...] = (PLAIN,)
     disabled: str = ""  # the key that switches an entry off; such entries are wrapped as well
@@ -90,6 +90,11 @@ class Beyond(msgspec.Struct, frozen=True, kw_only=True):
 
 # Keys that say a server is reached by address; no process is started.
 ADDRESS_KEYS = ("url", "serverUrl", "httpUrl", "uri", "tcp")
+
+# Lists of variables that a client hands on by name, from its keyring or its own environment, and
+# the key of a file that it reads others from.
+NAMED_VARIABLES = ("env_keys", "env_vars")
+VARIABLES_FILE = "envFile"
 
 # Keys that must not stand in an entry with a command, or the whole file is refused (Codex).
 NOT_WITH_A_COMMAND = ("url", "bearer_token_env_var", "http_headers", "env_http_headers", "oauth")

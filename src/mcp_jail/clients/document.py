@@ -7,6 +7,7 @@ again. A change is a few spans put in place of others (`splices`).
 from __future__ import annotations
 
 from enum import Enum
+from math import isnan
 from typing import Any
 
 import msgspec
@@ -83,14 +84,15 @@ class Members(Node, frozen=True):
         """The member of a key."""
         return next((member for member in self.members if member.key == key), None)
 
-    def doubled(self) -> str | None:
-        """A key that stands here more than once; programs differ in which one counts."""
+    def doubled(self) -> tuple[str, ...]:
+        """The keys that stand here more than once; programs differ in which one counts."""
         seen: set[str] = set()
+        twice: dict[str, None] = {}
         for member in self.members:
             if member.key in seen:
-                return member.key
+                twice[member.key] = None
             seen.add(member.key)
-        return None
+        return tuple(twice)
 
 
 class Alias(Node, frozen=True):
@@ -120,6 +122,17 @@ def plain(node: Node) -> Any:
             return {member.key: plain(member.value) for member in members}
         case _:
             return None
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two values mean the same: a number that is none (nan) is itself, 1 is not true."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if isinstance(one, float) and isinstance(other, float) and isnan(one):
+        return isnan(other)
+    return type(one) is type(other) and bool(one == other)
 
 
 def quoted(word: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
@@ -18,8 +17,9 @@ import msgspec
 
 from mcp_jail.clients.document import DocumentError
 from mcp_jail.clients.known_launch import is_for
-from mcp_jail.clients.our_entries import PROGRAM, Ours
+from mcp_jail.clients.our_entries import PROGRAM, Ours, same_program
 from mcp_jail.clients.planning import Opened, mark_of, open_target
+from mcp_jail.clients.plans import faulty
 from mcp_jail.clients.servers import Server, State
 from mcp_jail.clients.targets import ROWS, Ground, Target, existing, named
 from mcp_jail.config import load
@@ -59,10 +59,13 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def look_at_clients(places: Places, ground: Ground, program: str) -> list[Finding]:
-    """All findings, file by file; FileError where our own record is damaged."""
-    known = {wrapped.path: wrapped for wrapped in all_wrapped(places)}
-    looking = _Looking(places, ground.home, program, is_all=is_all_wrapped(places))
-    found: list[Finding] = []
+    """All findings: damaged records of ours, then file by file."""
+    records, wrong = all_wrapped(places)
+    known = {wrapped.path: wrapped for wrapped in records}
+    looking = _Looking(places, ground, program, is_all=is_all_wrapped(places))
+    found = [
+        Finding(What.UNREADABLE, places.state, "", error.message, error.hint) for error in wrong
+    ]
     for target in _targets(ground, known):
         found += looking.at(target, known.get(os.path.realpath(target.path)))
     return found
@@ -83,33 +86,36 @@ def _targets(ground: Ground, known: dict[str, WrappedFile]) -> Iterator[Target]:
 class _Looking:
     """What is the same for all files."""
 
-    def __init__(self, places: Places, home: str, program: str, *, is_all: bool) -> None:
-        self._places, self._home = places, home
-        self._program = os.path.realpath(program)
+    def __init__(self, places: Places, ground: Ground, program: str, *, is_all: bool) -> None:
+        self._places, self._home = places, ground.home
+        self._is_ours = same_program(program, ground.environ)
         self._policies = frozenset(policy_names(places))
         self._is_all = is_all
 
     def at(self, target: Target, known: WrappedFile | None) -> list[Finding]:
         """The findings of one file."""
         try:
-            opened = open_target(target)
+            opened = open_target(target, self._is_ours)
         except (DocumentError, FileError) as error:
             if known is None or error.message == "the file is empty":
                 return []
             message = f"cannot be read any more: {error.message}"
             return [Finding(What.UNREADABLE, target.path, "", message, "mend it, or restore it")]
+        except Exception as fault:  # noqa: BLE001 - the other files are to be looked at all the same
+            (told,) = faulty(target, fault).outcomes
+            return [Finding(What.UNREADABLE, target.path, "", told.reason, told.hint)]
         found = [
             each for _, server in opened.servers for each in self._entry(target, server, known)
         ]
         return found or self._bare(target, opened, known)
 
     def _entry(self, target: Target, server: Server, known: WrappedFile | None) -> list[Finding]:
-        if server.state is State.WRAPPED:
-            return self._wrapped(target, server)
+        if server.ours is not None:
+            return self._ours(target, server, server.ours)
         watched = known is not None or (self._is_all and not target.is_project)
         if server.state is not State.BARE or not watched:
             return []
-        if known is not None and any(entry.path == server.path for entry in known.entries):
+        if known is not None and any(entry.path == server.place for entry in known.entries):
             message = (
                 "was wrapped and is not any more; its client wrote its own copy, or somebody did"
             )
@@ -119,20 +125,14 @@ class _Looking:
         message = "is not wrapped, and was not here, or not like this, when you wrapped the others"
         return [self._finding(What.ADDED, target, server, message)]
 
-    def _wrapped(self, target: Target, server: Server) -> list[Finding]:
-        ours = server.ours
-        if ours is None or os.path.basename(ours.program) != PROGRAM:
-            return []
-        program = ours.program if os.path.isabs(ours.program) else shutil.which(ours.program)
-        if program is None and ours.program == PROGRAM:
-            program = self._program  # a client's PATH is longer than that of cron
+    def _ours(self, target: Target, server: Server, ours: Ours) -> list[Finding]:
         again = self._command("unwrap", target, server), self._command("wrap", target, server)
-        cure = " && ".join(again)
-        if program is None or not os.access(program, os.X_OK):
+        cure = " && ".join(again) if ours.command else "make it start mcp-jail, or take it out"
+        if os.path.isabs(ours.program) and not os.access(ours.program, os.X_OK):
             message = f"starts '{ours.program}', which is not there"
             return [Finding(What.DANGLING, target.path, server.name, message, cure)]
-        if os.path.realpath(program) != self._program:
-            message = f"starts another program of our name: '{program}'"
+        if ours.why_not:
+            message = f"is no entry of mcp-jail: {ours.why_not}"
             return [Finding(What.FOREIGN, target.path, server.name, message, cure)]
         if ours.policy is not None and not self._has_policy(ours.policy):
             message = f"goes by the policy '{ours.policy}', which is not there"
@@ -145,12 +145,12 @@ class _Looking:
 
     def _of_words(self, server: Server) -> Iterator[tuple[What, str, str]]:
         """An entry that goes by no policy of the user's directory; it is somebody's own work."""
-        words = () if server.launch is None else server.launch.words[1:]
-        verb, first, second, *_ = (*words, "", "", "")
+        words = () if server.launch is None else server.launch.words[2:]  # behind `run`
+        first, second, *_ = (*words, "", "")
         file = second if first == "--policy" else first.removeprefix("--policy=")
-        if verb != "run" or not first.startswith("--policy") or not file:
-            said = f"{PROGRAM} {verb}".rstrip()
-            yield What.NO_SERVER, f"starts '{said}', which is no server behind a policy", _TAKE_OUT
+        if not first.startswith("--policy") or not file:
+            message = f"starts '{PROGRAM} run', which is no server behind a policy"
+            yield What.NO_SERVER, message, _TAKE_OUT
             return
         try:
             read_policy(self._places, file)

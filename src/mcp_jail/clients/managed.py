@@ -62,8 +62,12 @@ def _claude(root: str) -> str:
 def _settings(folder: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
     more = os.path.join(folder, "managed-settings.d")
     paths = [os.path.join(folder, "managed-settings.json")]
-    if os.path.isdir(more):
+    try:
         paths += [os.path.join(more, name) for name in sorted(os.listdir(more))]
+    except FileNotFoundError:
+        pass
+    except OSError:
+        yield more, None
     for path in paths:
         try:
             content = read_client_file(path)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from enum import Enum
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -13,18 +12,29 @@ from mcp_jail.clients.catalogue import Row, Scope
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
 from mcp_jail.clients.known_launch import marked
 from mcp_jail.clients.managed import is_managed_file, why_managed
-from mcp_jail.clients.our_entries import wrapped_words
+from mcp_jail.clients.matching import digest_of_words
+from mcp_jail.clients.our_entries import IsOurs, same_program, wrapped_words
+from mcp_jail.clients.plans import (
+    FilePlan,
+    Group,
+    NewPolicy,
+    Outcome,
+    faulty,
+    outcome_of,
+    unreadable,
+    whole,
+)
 from mcp_jail.clients.policy_names import Names, Wanted
 from mcp_jail.clients.reading import decoded, read, verify
 from mcp_jail.clients.replacing import read_client_file, why_not_replaceable
 from mcp_jail.clients.servers import Server, State, servers_in
 from mcp_jail.clients.splices import spliced
-from mcp_jail.clients.targets import Ground, Target, why_never
+from mcp_jail.clients.targets import Ground, Target, file_notes, rows_at, why_never
 from mcp_jail.clients.wrapping import Change, command_words, loaders_of, wrap_entry
 from mcp_jail.config.starter_policy import ServerEntry, starter_policy
+from mcp_jail.core.loaders import is_loader_variable
 from mcp_jail.errors import JailError
 from mcp_jail.sandbox.offers import offers
-from mcp_jail.store.files import FileError
 from mcp_jail.store.places import Places
 from mcp_jail.store.wrapped import (
     Step,
@@ -33,56 +43,6 @@ from mcp_jail.store.wrapped import (
     digest_of,
     read_wrapped,
 )
-
-
-class Group(Enum):
-    """The four groups of a report."""
-
-    DONE = "done"
-    ALREADY = "already"
-    SKIPPED = "skipped"
-    REFUSED = "refused"
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """What becomes of one entry, or of a file as a whole where `server` is empty."""
-
-    group: Group
-    server: str
-    client: str
-    reason: str = ""
-    hint: str = ""
-    within: str = ""  # the project it is for
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    policy: str = ""
-    policy_is_new: bool = False
-    policy_is_unclaimed: bool = False  # it names no command, and none was approved or seen
-    moved: tuple[str, ...] = ()  # variables that go into the policy
-
-
-class NewPolicy(msgspec.Struct, frozen=True):
-    """A policy file that is to be made."""
-
-    name: str
-    text: str
-
-
-class FilePlan(msgspec.Struct, frozen=True):
-    """All that would be done to one file. `record` is what is known of it afterwards."""
-
-    path: str
-    rows: tuple[Row, ...]
-    outcomes: tuple[Outcome, ...]
-    before: bytes = b""
-    after: bytes = b""
-    policies: tuple[NewPolicy, ...] = ()
-    record: WrappedFile | None = None
-
-    @property
-    def changes(self) -> bool:
-        """Whether anything is to be written."""
-        return self.before != self.after
 
 
 class Circumstances(msgspec.Struct, frozen=True):
@@ -94,6 +54,11 @@ class Circumstances(msgspec.Struct, frozen=True):
     only: frozenset[str] = frozenset()  # names of servers; empty: all
     root: str = "/"  # where an administrator's files are looked for
 
+    @property
+    def is_ours(self) -> IsOurs:
+        """Whether a word in an entry starts this program."""
+        return same_program(self.program, self.ground.environ)
+
     def is_meant(self, server: Server) -> bool:
         """Whether a person asked for this entry."""
         return not self.only or server.name in self.only
@@ -101,13 +66,15 @@ class Circumstances(msgspec.Struct, frozen=True):
 
 def plan_wrap(given: Circumstances, target: Target, names: Names) -> FilePlan:
     """What wrapping a file comes to."""
-    refusal = _why_not(given, target)
-    if refusal:
-        return whole(target, Group.REFUSED, refusal)
     try:
-        return _wrapped(given, target, open_target(target), names)
-    except (DocumentError, FileError) as error:
+        refusal = _why_not(given, target)
+        if refusal:
+            return whole(target, Group.REFUSED, refusal)
+        return _wrapped(given, target, open_target(target, given.is_ours), names)
+    except JailError as error:
         return unreadable(target, error)
+    except Exception as fault:  # noqa: BLE001 - the other files are to be wrapped all the same
+        return faulty(target, fault)
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -117,54 +84,34 @@ class Opened(msgspec.Struct, frozen=True):
     servers: tuple[tuple[Document, Server], ...]
 
 
-def open_target(target: Target) -> Opened:
+def open_target(target: Target, is_ours: IsOurs) -> Opened:
     """Read a file; DocumentError, FileError."""
-    return opened(target, read_client_file(target.path))
+    return opened(target, read_client_file(target.path), is_ours)
 
 
-def opened(target: Target, content: bytes) -> Opened:
+def opened(target: Target, content: bytes, is_ours: IsOurs) -> Opened:
     """The entries in a file's bytes, once for each row that knows it; each entry once."""
     text = decoded(content, target.path)
     found: dict[KeyPath, tuple[Document, Server]] = {}
     for row in target.rows:
         document = read(text, target.path, row.syntax)
-        for server in servers_in(document, row):
+        for server in servers_in(document, row, is_ours):
             found.setdefault(server.path, (document, server))
     return Opened(content, tuple(found.values()))
-
-
-def whole(target: Target, group: Group, reason: str, hint: str = "") -> FilePlan:
-    """The plan of a file of which nothing can be done."""
-    outcome = Outcome(group, "", target.rows[0].name, reason, hint)
-    return FilePlan(target.path, target.rows, (outcome,))
-
-
-def unreadable(target: Target, error: JailError) -> FilePlan:
-    """The plan of a file that cannot be read; an empty one is only left."""
-    if error.message == "the file is empty":
-        return whole(target, Group.SKIPPED, "the file is empty")
-    where = f", line {error.where.line}, column {error.where.column}" if error.where else ""
-    return whole(target, Group.REFUSED, error.message + where, error.hint)
 
 
 def _why_not(given: Circumstances, target: Target) -> str:
     if is_managed_file(target.path, given.root):
         return "it is your administrator's"
     never = why_never(given.ground, target.path)
-    managed = (why_managed(row, given.root) for row in target.rows)
-    busy = _lock_of(target.path)
-    return never or next(filter(None, managed), "") or why_not_replaceable(target.path) or busy
-
-
-def _lock_of(path: str) -> str:
-    """Whether Cline holds its lock, a directory beside the file."""
-    is_locked = os.path.isdir(os.path.realpath(path) + ".lock")
-    return "its client is writing it right now (its .lock directory is there)" if is_locked else ""
+    rows = dict.fromkeys((*target.rows, *rows_at(given.ground, target.path)))
+    managed = (why_managed(row, given.root) for row in rows)
+    return never or next(filter(None, managed), "") or why_not_replaceable(target.path)
 
 
 def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) -> FilePlan:
     if not found.servers:
-        return whole(target, Group.SKIPPED, "there are no servers in it")
+        return whole(target, Group.SKIPPED, "there are no servers in it", _if_flat(target, found))
     meant = [each for each in found.servers if given.is_meant(each[1])]
     made = [(document, server, _one(given, document, server, names)) for document, server in meant]
     outcomes = tuple(each.outcome for _, _, each in made)
@@ -172,16 +119,55 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
     if not changes:
         return FilePlan(target.path, target.rows, outcomes, found.content, found.content)
     entries = tuple(
-        WrappedEntry(s.path, s.row.client, each.outcome.policy, each.change.remembered)
+        WrappedEntry(
+            s.place,
+            s.row.client,
+            each.outcome.policy,
+            digest_of_words(each.outcome.policy, each.outcome.before),
+            each.change.remembered,
+        )
         for _, s, each in made
         if each.change
     )
     after, step = carried_out(found, changes, tuple(entry.path for entry in entries))
     bare = [server for _, server in found.servers if server.state is State.BARE]
     left = tuple(mark_of(server) for server in bare if not given.is_meant(server))
-    record = _recorded(given.places, target.path, step, entries, left)
+    known = read_wrapped(given.places, os.path.realpath(target.path))
+    record = _recorded(known, step, entries, left)
     policies = tuple(each.policy for _, _, each in made if each.policy)
-    return FilePlan(target.path, target.rows, outcomes, found.content, after, policies, record)
+    plan = FilePlan(
+        target.path, target.rows, outcomes, found.content, after, policies, known, record
+    )
+    notes = [note for _, s, each in made if each.change for note in _notes(s, each.outcome)]
+    notes += file_notes(target, given.program)
+    return msgspec.structs.replace(plan, notes=tuple(notes))
+
+
+def _if_flat(target: Target, found: Opened) -> str:
+    """What to do where the servers may stand in the file itself, as in a plugin's."""
+    document = read(decoded(found.content, target.path), target.path, target.rows[0].syntax)
+    flat = msgspec.structs.replace(target.rows[0], flat=True)
+    servers = servers_in(document, flat, lambda _word: False)
+    is_plugin = any(server.state is State.BARE for server in servers)
+    return "a plugin's, whose servers stand in no list: --client claude-plugin" if is_plugin else ""
+
+
+def _notes(server: Server, outcome: Outcome) -> Iterator[str]:
+    """What of an entry's variables does not reach its server, or only once a person says so."""
+    launch = server.launch
+    if launch is None:
+        return
+    if launch.variables_file:
+        yield (
+            f"'{server.name}' has variables in '{launch.variables_file}': those reach it that "
+            f"env.pass of the policy '{outcome.policy}' names"
+        )
+    loaders = sorted(filter(is_loader_variable, launch.named))
+    if loaders:
+        yield (
+            f"'{server.name}' is handed on {', '.join(loaders)} by its client: that loads code, so "
+            f"it reaches the server only with a value in env.set of the policy '{outcome.policy}'"
+        )
 
 
 class _Made(msgspec.Struct, frozen=True):
@@ -194,13 +180,19 @@ class _Made(msgspec.Struct, frozen=True):
 
 def _one(given: Circumstances, document: Document, server: Server, names: Names) -> _Made:
     if server.state is not State.BARE:
-        groups = {State.WRAPPED: Group.ALREADY, State.REFUSED: Group.REFUSED}
-        group = groups.get(server.state, Group.SKIPPED)
-        return _Made(outcome_of(server, group, server.reason or _of_ours(server)))
+        group = _GROUPS.get(server.state, Group.SKIPPED)
+        return _Made(outcome_of(server, group, server.reason or _of_ours(server), _cure_of(server)))
     try:
         return _made(given, document, server, names)
     except JailError as error:
         return _Made(outcome_of(server, Group.REFUSED, error.message, error.hint))
+
+
+_GROUPS = {
+    State.WRAPPED: Group.ALREADY,
+    State.FOREIGN: Group.REFUSED,
+    State.REFUSED: Group.REFUSED,
+}
 
 
 def _made(given: Circumstances, document: Document, server: Server, names: Names) -> _Made:
@@ -247,11 +239,6 @@ def _launch_as_started(
     return command_words(server, is_file=os.path.isfile), loaders
 
 
-def outcome_of(server: Server, group: Group, reason: str = "", hint: str = "") -> Outcome:
-    """What there is to tell of an entry."""
-    return Outcome(group, server.name, server.row.name, reason, hint, server.within)
-
-
 def _of_ours(server: Server) -> str:
     """What there is to say of an entry that starts mcp-jail already."""
     if server.ours is None or server.ours.command:
@@ -259,11 +246,19 @@ def _of_ours(server: Server) -> str:
     return "somebody wrote it by hand"
 
 
+def _cure_of(server: Server) -> str:
+    """What to do about an entry that starts something of our name."""
+    if server.state is not State.FOREIGN or server.ours is None:
+        return ""
+    if server.ours.command:
+        return "mcp-jail unwrap takes it out, whoever wrote it; then wrap the server again"
+    return "name the installed program, or take the entry out, unless it is yours"
+
+
 def _policy_text(given: Circumstances, server: Server, name: str, words: tuple[str, ...]) -> str:
     launch = server.launch
-    entry = ServerEntry(
-        name, words, {} if launch is None else launch.variables, launch.cwd if launch else None
-    )
+    variables = {} if launch is None else launch.reaching
+    entry = ServerEntry(name, words, variables, launch.cwd if launch else None)
     environ, home = given.ground.environ, given.ground.home
     offered = offers(words, environ=environ, cwd=launch.cwd if launch and launch.cwd else home)
     try:
@@ -288,17 +283,17 @@ def carried_out(
 def mark_of(server: Server) -> str:
     """An entry with what it starts: another command under its name is another entry."""
     words = () if server.launch is None else server.launch.words
-    return digest_of("\0".join([*map(str, server.path), "", *words]).encode())
+    return digest_of("\0".join([*map(str, server.place), "", *words]).encode())
 
 
 def _recorded(
-    places: Places, path: str, step: Step, entries: Sequence[WrappedEntry], left: tuple[str, ...]
+    known: WrappedFile, step: Step, entries: Sequence[WrappedEntry], left: tuple[str, ...]
 ) -> WrappedFile:
-    known = read_wrapped(places, os.path.realpath(path))
     new = {entry.path for entry in entries}
     return WrappedFile(
         known.path,
         (*known.chain_to(step.before), step),
         (*(entry for entry in known.entries if entry.path not in new), *entries),
         left,
+        known.original,
     )

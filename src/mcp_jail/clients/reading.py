@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from mcp_jail.clients.catalogue import Row, Syntax
-from mcp_jail.clients.document import Document, DocumentError, plain
+from mcp_jail.clients.document import Document, DocumentError, is_same, plain
 from mcp_jail.clients.json_spans import BOM, Extras, read_json
 from mcp_jail.clients.toml_spans import read_toml
 from mcp_jail.clients.wrapping import Change
@@ -58,7 +58,7 @@ def verify(before: Document, after: str, changes: Sequence[Change], row: Row, fi
             else:
                 holder[key] = value
     found = plain(read(after, file, row.syntax).root)
-    if found != expected or not _is_read_alike(after, expected, row.syntax):
+    if not is_same(found, expected) or not _is_read_alike(after, expected, row.syntax):
         raise DocumentError("the change would touch more than it should; nothing is written")
 
 
@@ -67,6 +67,6 @@ def _is_read_alike(after: str, expected: Any, syntax: Syntax) -> bool:
     if syntax is not Syntax.JSON:
         return True
     try:
-        return bool(msgspec.json.decode(after.removeprefix(BOM)) == expected)
+        return is_same(msgspec.json.decode(after.removeprefix(BOM)), expected)
     except msgspec.DecodeError:  # half a character in some history, which it does not read
         return True

@@ -7,6 +7,7 @@ since it was read, that is another user's, read-only, or has a second name.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from contextlib import suppress
 
@@ -19,7 +20,7 @@ from mcp_jail.store.files import (
     unusable,
 )
 from mcp_jail.store.places import Places
-from mcp_jail.store.wrapped import backup_in_state, make_folder
+from mcp_jail.store.wrapped import Original, backup_in_state, digest_of, make_folder
 
 # Bytes of a client's file. `.claude.json` grows with its history; 5 MB are common, 50 were seen.
 MAX_CLIENT_FILE = 64 * 1024 * 1024
@@ -35,6 +36,8 @@ def read_client_file(path: str) -> bytes:
 def why_not_replaceable(path: str) -> str:
     """Why a file would not be written, in words; empty where it would."""
     target = os.path.realpath(path)
+    if _HALF.search(target):
+        return "its path is no UTF-8, which no record of ours can hold"
     try:
         status = os.stat(target)
     except OSError as error:
@@ -47,33 +50,46 @@ def why_not_replaceable(path: str) -> str:
         return "it has a second name (hard link), which would keep the old content"
     if not os.access(os.path.dirname(target), os.W_OK):
         return f"its directory '{os.path.dirname(target)}' is read-only"
+    if os.path.isdir(target + ".lock"):  # Cline's
+        return "its client is writing it right now (its .lock directory is there)"
     return ""
 
 
-def keep_first(places: Places, path: str, content: bytes) -> bool:
+# What stands in a path for a byte that is no UTF-8.
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def keep_first(places: Places, path: str, content: bytes) -> tuple[Original, bool]:
     """Keep the first original beside the file, or in our state where that is a git work tree.
 
-    False where one is kept already.
+    A file of that name that somebody else made is left, and the original kept in our state. Also
+    whether it was made now.
     """
-    target = os.path.realpath(path)
-    backup = backup_of(places, path)
-    if backup != target + BACKUP:
-        make_folder(places)
-    return create_private(backup, content)
+    target, digest = os.path.realpath(path), digest_of(content)
+    beside = () if in_git(target) else (target + BACKUP,)
+    make_folder(places)
+    in_state = (backup_in_state(places, target, mark) for mark in ("", f"-{digest[:12]}"))
+    for backup in (*beside, *in_state):
+        is_new = create_private(backup, content)
+        original = Original(backup, digest)
+        if is_new or is_kept(original):
+            return original, is_new
+    raise FileError(f"the original of '{path}' can be kept nowhere: '{backup}' is taken")
 
 
-def drop_kept(places: Places, path: str, content: bytes) -> None:
-    """Remove the kept original once the file is as it was."""
-    backup = backup_of(places, path)
-    with suppress(FileNotFoundError, FileError):
-        if read_plain(backup, limit=MAX_CLIENT_FILE) == content:
-            os.unlink(backup)
+def is_kept(original: Original) -> bool:
+    """Whether a kept original is there and is still the one we kept."""
+    try:
+        return digest_of(read_plain(original.path, limit=MAX_CLIENT_FILE)) == original.digest
+    except (FileNotFoundError, FileError):
+        return False
 
 
-def backup_of(places: Places, path: str) -> str:
-    """Where the first original of a file is kept."""
-    target = os.path.realpath(path)
-    return backup_in_state(places, target) if in_git(target) else target + BACKUP
+def drop_kept(original: Original) -> None:
+    """Remove a kept original, if it is still the one we kept."""
+    if is_kept(original):
+        with suppress(OSError):
+            os.unlink(original.path)
 
 
 def in_git(path: str) -> bool:
@@ -99,10 +115,7 @@ def replace_client_file(path: str, before: bytes, after: bytes) -> None:
     try:
         _write_draft(draft, after, target)
         if read_client_file(target) != before:
-            raise FileError(
-                f"'{path}' has changed meanwhile; it is left as it is now",
-                hint="quit the client that writes it, and try again",
-            )
+            raise changed_meanwhile(path)
         os.rename(draft, target)
     except OSError as error:
         raise unusable(path, "cannot be replaced", error) from None
@@ -110,6 +123,23 @@ def replace_client_file(path: str, before: bytes, after: bytes) -> None:
         with suppress(FileNotFoundError):
             os.unlink(draft)
     sync_folder(folder)
+
+
+def changed_meanwhile(path: str) -> FileError:
+    """The error for a file, or our record of it, that is not as it was read."""
+    return FileError(
+        f"'{path}' has changed meanwhile; it is left as it is now",
+        hint="quit the client that writes it, and try again",
+    )
+
+
+def sweep_drafts(path: str) -> None:
+    """Remove what killed commands of ours left beside a file; only while nobody else writes."""
+    folder, name = os.path.split(os.path.realpath(path))
+    draft = re.compile(re.escape(f".{name[:100]}.") + r"[0-9a-f]{16}\.new")
+    with suppress(OSError):
+        for found in filter(draft.fullmatch, os.listdir(folder)):
+            os.unlink(os.path.join(folder, found))
 
 
 def _write_draft(draft: str, content: bytes, target: str) -> None:

@@ -19,6 +19,7 @@ from mcp_jail.clients.catalogue import (
 )
 
 _CODE = ("Code", "Code - Insiders", "VSCodium")
+_EDITORS = ("code", "code-insiders", "codium")
 _MAC = "~/Library/Application Support"
 _ASKS_AGAIN = "it asks once more whether you trust a server whose entry has changed"
 
@@ -42,7 +43,6 @@ CLAUDE = (
         files=("${CLAUDE_CONFIG_DIR:-~}/.claude.json",),
         syntax=Syntax.JSON,
         servers=(("mcpServers",), ("projects", "*", "mcpServers")),
-        every=True,
         fills=Fills.BRACED,
         rewrites="all the time, from every session",
         processes=("claude",),
@@ -192,6 +192,7 @@ EDITORS = (
         disabled="disabled",
         fills=Fills.BRACED,
         rewrites="on each change in its window",
+        processes=_EDITORS,
         note="of several files, only the one below ~/.cline counts once Cline has made it",
     ),
     Row(
@@ -296,6 +297,8 @@ TERMINALS = (
             "~/.config/opencode/opencode.jsonc",
             "~/.config/opencode/opencode.json",
             "~/.config/opencode/config.json",
+            "~/.opencode/opencode.jsonc",
+            "~/.opencode/opencode.json",
         ),
         syntax=Syntax.JSONC,
         servers=(("mcp", "servers"), ("mcp",)),
@@ -307,7 +310,12 @@ TERMINALS = (
         client="opencode",
         name="OpenCode",
         scope=Scope.PROJECT,
-        files=("./opencode.jsonc", "./opencode.json", "./.opencode/opencode.json"),
+        files=(
+            "./opencode.jsonc",
+            "./opencode.json",
+            "./.opencode/opencode.jsonc",
+            "./.opencode/opencode.json",
+        ),
         syntax=Syntax.JSONC,
         servers=(("mcp", "servers"), ("mcp",)),
         shapes=(LIST,),

@@ -76,6 +76,7 @@ MORE = (
         disabled="disabled",
         fills=Fills.BRACED,
         rewrites="on each change in its window",
+        processes=("code", "code-insiders", "codium"),
     ),
     Row(
         client="amazon-q",
@@ -110,7 +111,6 @@ MORE = (
         ),
         syntax=Syntax.JSON,
         servers=(("mcpServers",), ("powers", "mcpServers")),
-        every=True,
         disabled="disabled",
         fills=Fills.BRACED,
         rewrites="on each change in its window",

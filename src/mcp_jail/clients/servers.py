@@ -12,18 +12,23 @@ from enum import Enum
 
 import msgspec
 
-from mcp_jail.clients.catalogue import ADDRESS_KEYS, NOT_WITH_A_COMMAND, Row, Shape, Syntax
+from mcp_jail.clients.catalogue import (
+    ADDRESS_KEYS,
+    NOT_WITH_A_COMMAND,
+    Row,
+    Syntax,
+)
 from mcp_jail.clients.document import (
     Document,
     DocumentError,
     Items,
     KeyPath,
-    Member,
     Members,
     Node,
     Text,
 )
-from mcp_jail.clients.our_entries import Ours, ours_in
+from mcp_jail.clients.launches import Launch, inside, launch_of
+from mcp_jail.clients.our_entries import IsOurs, Ours, ours_in
 from mcp_jail.clients.yaml_spans import MERGE
 
 
@@ -32,6 +37,7 @@ class State(Enum):
 
     BARE = "starts its server itself"
     WRAPPED = "starts mcp-jail"
+    FOREIGN = "starts something of our name that is not this mcp-jail"
     LEFT = "nothing to wrap"
     REFUSED = "cannot be wrapped"
 
@@ -48,6 +54,11 @@ class Server(msgspec.Struct, frozen=True):
     ours: Ours | None = None
 
     @property
+    def place(self) -> KeyPath:
+        """Where it stands, by its name: a number in a list is another's once one is taken out."""
+        return (*self.path[:-1], self.name)
+
+    @property
     def within(self) -> str:
         """The project an entry is for, where its client keeps all projects in one file."""
         for keys in self.row.servers:
@@ -56,28 +67,7 @@ class Server(msgspec.Struct, frozen=True):
         return ""
 
 
-class Launch(msgspec.Struct, frozen=True):
-    """The parts of an entry that start a process, with where they stand."""
-
-    shape: Shape
-    holder: Members
-    path: KeyPath  # of the holder
-    command: Member
-    args: Member | None
-    env: Member | None
-    words: tuple[str, ...]
-    cwd: str | None
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """The variables the entry sets, as far as they are texts."""
-        if self.env is None or not isinstance(self.env.value, Members):
-            return {}
-        found = self.env.value.members
-        return {one.key: one.value.value for one in found if isinstance(one.value, Text)}
-
-
-def servers_in(document: Document, row: Row) -> list[Server]:
+def servers_in(document: Document, row: Row, is_ours: IsOurs) -> list[Server]:
     """All entries of a client's file, in its order; DocumentError where it reads in two ways."""
     found = []
     for path, holder in _holders(document.root, row):
@@ -88,7 +78,7 @@ def servers_in(document: Document, row: Row) -> list[Server]:
                 why = "it stands twice under one name"
                 found.append(Server(row, place, name, State.REFUSED, why))
             else:
-                found.append(_judged(row, place, name, node))
+                found.append(_judged(row, place, name, node, is_ours))
     return found
 
 
@@ -96,10 +86,9 @@ def _holders(root: Node, row: Row) -> Iterator[tuple[KeyPath, Node]]:
     found = False
     for keys in row.servers:
         for path, node in _walk(root, (), keys):
-            found = True
-            yield path, node
-        if found and not row.every:
-            return
+            if not (_is_nested(path, row) and _is_entry(node, row)):
+                found = True
+                yield path, node
     if row.flat and not found and isinstance(root, Members):
         yield (), root
 
@@ -111,10 +100,10 @@ def _walk(node: Node, path: KeyPath, keys: tuple[str, ...]) -> Iterator[tuple[Ke
         return
     if not isinstance(node, Members):
         return
-    twice = node.doubled()
-    if twice is not None and keys[0] in {"*", twice}:
+    twice = [key for key in node.doubled() if keys[0] in {"*", key}]
+    if twice:
         raise DocumentError(
-            f"'{twice}' stands twice in one map, and programs differ in which counts"
+            f"'{twice[0]}' stands twice in one map, and programs differ in which counts"
         )
     for member in node.members:
         if keys[0] in {"*", member.key}:
@@ -123,9 +112,16 @@ def _walk(node: Node, path: KeyPath, keys: tuple[str, ...]) -> Iterator[tuple[Ke
 
 def _entries(holder: Node, path: KeyPath, row: Row) -> Iterator[tuple[KeyPath, str, Node]]:
     if isinstance(holder, Members):
-        nested = {keys[-1] for keys in row.servers if keys[:-1] == path}
+        nested = {keys[-1] for keys in row.servers if keys[:-1] == path and len(keys) > 1}
+        lists = {
+            member.key
+            for member in holder.members
+            if member.key in nested and not _is_entry(member.value, row)
+        }
         for member in holder.members:
-            if member.key in nested or member.key == MERGE:
+            # Beside a list of servers stand other servers, and settings, which are no maps.
+            is_setting = bool(lists) and not isinstance(member.value, Members)
+            if member.key in lists or member.key == MERGE or is_setting:
                 continue
             yield (*path, member.key), member.key, member.value
     elif isinstance(holder, Items) and row.name_key is not None:
@@ -136,12 +132,26 @@ def _entries(holder: Node, path: KeyPath, row: Row) -> Iterator[tuple[KeyPath, s
             yield (*path, index), name, item
 
 
-def _judged(row: Row, path: KeyPath, name: str, node: Node) -> Server:
+def _is_nested(path: KeyPath, row: Row) -> bool:
+    """Whether a list of servers lies in a map that may be one itself."""
+    return any(keys == path[:-1] for keys in row.servers)
+
+
+def _is_entry(node: Node, row: Row) -> bool:
+    """Whether what stands where a list of servers would is a server of that name."""
+    if not isinstance(node, Members):
+        return False
+    addresses = (node.get(key) for key in ADDRESS_KEYS)
+    is_address = any(found is not None and isinstance(found.value, Text) for found in addresses)
+    return is_address or isinstance(launch_of(node, (), row), Launch)
+
+
+def _judged(row: Row, path: KeyPath, name: str, node: Node, is_ours: IsOurs) -> Server:
     why = _why_unreadable(node)
     if why or not isinstance(node, Members):
         return Server(row, path, name, State.REFUSED, why)
     is_address = any(_deep(node, row, key) for key in ADDRESS_KEYS)
-    found = _launch_of(node, path, row)
+    found = launch_of(node, path, row)
     if isinstance(found, Launch) and not _is_whole(path, found):
         return Server(row, path, repr(name), State.REFUSED, "it has half a character in it")
     if found is None:
@@ -153,15 +163,19 @@ def _judged(row: Row, path: KeyPath, name: str, node: Node) -> Server:
     if is_address or is_mixed:
         why = "its entry has both a command and a URL"
         return Server(row, path, name, State.REFUSED, why)
-    ours, why = ours_in(found.words), _not_for_a_jail(found.words)
+    ours, why = ours_in(found.words, found.set_names, is_ours), _not_for_a_jail(found.words)
+    if ours is None and row.takes_lines and len(found.words) == 1:
+        ours = ours_in(tuple(found.words[0].split()), found.set_names, is_ours)
+        ours = None if ours is None else msgspec.structs.replace(ours, command=())
     if ours is not None:
-        return Server(row, path, name, State.WRAPPED, launch=found, ours=ours)
+        state = State.FOREIGN if ours.why_not else State.WRAPPED
+        return Server(row, path, name, state, ours.why_not, found, ours)
     return Server(row, path, name, State.LEFT if why else State.BARE, why, found)
 
 
 def _is_whole(path: KeyPath, launch: Launch) -> bool:
     """Whether all texts are characters; half of a pair of them can stand in no other file."""
-    variables = launch.variables
+    variables = launch.reaching
     texts = (*map(str, path), *launch.words, *variables, *variables.values(), launch.cwd or "")
     return all(text.isascii() or not _HALF.search(text) for text in texts)
 
@@ -181,86 +195,12 @@ def _why_unreadable(node: Node) -> str:
 
 
 def _deep(node: Members, row: Row, key: str) -> bool:
-    holders = [node, *(_inside(node, shape) for shape in row.shapes)]
+    holders = [node, *(inside(node, shape) for shape in row.shapes)]
     return any(holder is not None and holder.get(key) for holder in holders)
 
 
-def _inside(entry: Members, shape: Shape) -> Members | None:
-    if shape.inside is None:
-        return entry
-    deeper = entry.get(shape.inside)
-    return deeper.value if deeper and isinstance(deeper.value, Members) else None
-
-
-def _launch_of(entry: Members, path: KeyPath, row: Row) -> Launch | str | None:
-    """The parts that start a process; a text says why they cannot be changed."""
-    for shape in row.shapes:
-        holder = _inside(entry, shape)
-        command = holder.get(shape.command) if holder else None
-        if holder is None or command is None:
-            continue
-        if (shape.args is None) is not isinstance(command.value, Items) and len(row.shapes) > 1:
-            continue
-        if holder is not entry and holder.oddity:
-            return f"its '{shape.inside}' is {holder.oddity}"
-        at = path if shape.inside is None else (*path, shape.inside)
-        return _read_launch(entry, holder, at, shape, command)
-    merged = entry.get(MERGE) is not None
-    return "what it starts is merged in from elsewhere (<<)" if merged else None
-
-
-def _read_launch(
-    entry: Members, holder: Members, path: KeyPath, shape: Shape, command: Member
-) -> Launch | str:
-    args = None if shape.args is None else holder.get(shape.args)
-    env = holder.get(shape.env)
-    for member in (command, args, env):
-        if member is not None and member.value.oddity:
-            return f"its '{member.key}' is {member.value.oddity}"
-    if shape.args is not None and args is None and holder.get(MERGE):
-        return f"its '{shape.args}' may be merged in from elsewhere (<<)"
-    for member in (command, args, env):
-        if member is not None and isinstance(member.value, Members):
-            twice = member.value.doubled()
-            if twice is not None:
-                return f"its '{member.key}' has the key '{twice}' twice"
-    words = _words(command.value, args, is_list=shape.args is None)
-    if isinstance(words, str):
-        return words
-    cwd = holder.get(shape.cwd) or entry.get(shape.cwd)
-    folder = cwd.value.value if cwd and isinstance(cwd.value, Text) else None
-    return Launch(shape, holder, path, command, args, env, words, folder)
-
-
-def _words(command: Node, args: Member | None, *, is_list: bool) -> tuple[str, ...] | str:
-    if is_list:
-        if not isinstance(command, Items):
-            return "its 'command' is no list"
-        return _texts(command, "command") if command.items else "its 'command' is empty"
-    if not isinstance(command, Text) or not command.value.strip():
-        return "its command is no text"
-    if args is None:
-        return (command.value,)
-    if not isinstance(args.value, Items):
-        return f"its '{args.key}' is no list"
-    rest = _texts(args.value, args.key)
-    return rest if isinstance(rest, str) else (command.value, *rest)
-
-
-def _texts(items: Items, key: str) -> tuple[str, ...] | str:
-    texts = []
-    for number, item in enumerate(items.items, 1):
-        if item.oddity:
-            return f"item {number} of its '{key}' is {item.oddity}"
-        if not isinstance(item, Text):
-            return f"item {number} of its '{key}' is no text"
-        texts.append(item.value)
-    return tuple(texts)
-
-
 def _doubled(node: Members) -> str | None:
-    twice = node.doubled()
-    if twice is not None:
+    for twice in node.doubled():
         return twice
     deeper = (member.value for member in node.members)
     found = (_doubled(value) for value in deeper if isinstance(value, Members))

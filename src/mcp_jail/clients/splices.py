@@ -111,7 +111,8 @@ def drop_members(document: Document, members: Members, keys: frozenset[str]) -> 
     found = members.members
     dropped = [index for index, member in enumerate(found) if member.key in keys]
     if members.style is Style.TABLE:
-        return [_whole_lines(document.text, found[index], found[index]) for index in dropped]
+        lines = (_whole_lines(document.text, found[index], found[index]) for index in dropped)
+        return _joined(lines)
     if len(dropped) == len(found):
         return [Splice(members.start, members.end, "{}")]
     splices: list[Splice] = []
@@ -138,6 +139,17 @@ def _run_dropped(text: str, members: Members, first: int, last: int) -> list[Spl
             Splice(found[first].start, found[last].value.end, ""),
         ]
     return [Splice(end, found[last].value.end, "")]
+
+
+def _joined(drops: Iterable[Splice]) -> list[Splice]:
+    """Drops that meet as one: at the end of a file, two lines share the line end between them."""
+    joined: list[Splice] = []
+    for drop in sorted(drops, key=lambda each: each.start):
+        if joined and joined[-1].end >= drop.start:
+            joined[-1] = Splice(joined[-1].start, max(joined[-1].end, drop.end), "")
+        else:
+            joined.append(drop)
+    return joined
 
 
 def _runs(indexes: Sequence[int]) -> list[tuple[int, int]]:

@@ -25,6 +25,7 @@ from mcp_jail.clients.catalogue import (
 from mcp_jail.clients.rows_first import FIRST
 from mcp_jail.clients.rows_more import BEYOND, MORE
 from mcp_jail.errors import UsageError
+from mcp_jail.store.files import FileError, refuse_shared_file, refuse_shared_folder
 
 ROWS = (*FIRST, *MORE)
 
@@ -99,7 +100,7 @@ def beyond(ground: Ground) -> list[tuple[Beyond, str]]:
     found = []
     for each in BEYOND:
         for pattern in each.places:
-            expanded = _expanded(ground, pattern)
+            expanded = _expanded(_escaped(ground), pattern)
             found += [(each, path) for path in sorted(glob.glob(expanded))[:1]]
     return found
 
@@ -111,8 +112,12 @@ def named(ground: Ground, path: str, client: str | None) -> Target:
         rows = rows_of(client)
         fitting = tuple(row for row in rows if _is_of(ground, row, path))
         return Target(path, fitting or tuple(_by_suffix(rows, path)))
-    rows = tuple(row for row in ROWS if _is_of(ground, row, path))
-    return Target(path, rows or (_unknown(path),))
+    return Target(path, rows_at(ground, path) or (_unknown(path),))
+
+
+def rows_at(ground: Ground, path: str) -> tuple[Row, ...]:
+    """The rows of all clients that read a file at this place."""
+    return tuple(row for row in ROWS if _is_of(ground, row, path))
 
 
 def why_never(ground: Ground, path: str) -> str:
@@ -124,18 +129,41 @@ def why_never(ground: Ground, path: str) -> str:
     return ""
 
 
+def file_notes(target: Target, program: str) -> list[str]:
+    """What a person should know of a file itself before it is wrapped."""
+    notes = []
+    real = os.path.realpath(target.path)
+    try:
+        refuse_shared_folder(os.path.dirname(real))
+        refuse_shared_file(real, os.stat(real))
+    except FileError as error:
+        notes.append(f"{error.message}: who writes there can put another server in")
+    if all(row.scope is Scope.PROJECT and row.files for row in target.rows):
+        notes.append(
+            f"'{target.path}' is a project's file, which others may get: on their machines "
+            f"'{program}' may not be there"
+        )
+    return notes
+
+
 def _paths(ground: Ground, row: Row) -> list[str]:
     patterns = row.macos if sys.platform == "darwin" and row.macos else row.files
-    expanded = [
-        _expanded(msgspec.structs.replace(ground, cwd=folder), pattern)
-        for pattern in patterns
-        for folder in (ground.projects if row.scope is Scope.PROJECT else (ground.cwd,))
-    ]
-    return [
-        path
-        for pattern in expanded
-        for path in (sorted(glob.glob(pattern)) if "*" in pattern else [pattern])
-    ]
+    folders = ground.projects if row.scope is Scope.PROJECT else (ground.cwd,)
+    found: list[str] = []
+    for pattern in patterns:
+        for folder in folders:
+            here = msgspec.structs.replace(ground, cwd=folder)
+            if "*" in pattern:
+                found += sorted(glob.glob(_expanded(_escaped(here), pattern)))
+            else:
+                found.append(_expanded(here, pattern))
+    return found
+
+
+def _escaped(ground: Ground) -> Ground:
+    """The same places as parts of a pattern."""
+    environ = {name: glob.escape(value) for name, value in ground.environ.items()}
+    return Ground(glob.escape(ground.home), glob.escape(ground.cwd), environ)
 
 
 def _expanded(ground: Ground, pattern: str) -> str:
@@ -154,7 +182,7 @@ def _is_of(ground: Ground, row: Row, path: str) -> bool:
         if row.scope is Scope.PROJECT:
             if fnmatchcase(path, f"*{pattern[1:]}"):
                 return True
-        elif fnmatchcase(os.path.normpath(path), _expanded(ground, pattern)):
+        elif fnmatchcase(os.path.normpath(path), _expanded(_escaped(ground), pattern)):
             return True
     return False
 

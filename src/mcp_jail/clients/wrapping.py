@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from mcp_jail.clients.catalogue import Row, Syntax
 from mcp_jail.clients.document import (
     Document,
     DocumentError,
@@ -26,8 +27,9 @@ from mcp_jail.clients.document import (
     plain,
     quoted,
 )
-from mcp_jail.clients.our_entries import HEAD, wrapped_words
-from mcp_jail.clients.servers import Launch, Server
+from mcp_jail.clients.launches import Launch
+from mcp_jail.clients.our_entries import HEAD, OUR_HOME, wrapped_words
+from mcp_jail.clients.servers import Server
 from mcp_jail.clients.splices import (
     Splice,
     drop_first,
@@ -60,7 +62,7 @@ def wrap_entry(
 ) -> Change:
     """The change that puts mcp-jail before a server; DocumentError where it cannot be."""
     launch = _launch(server)
-    if moving := sorted(_OUR_HOME & launch.variables.keys()):
+    if moving := sorted(OUR_HOME & launch.variables.keys()):
         raise DocumentError(
             f"it sets {moving[0]}, so mcp-jail would look for its policy elsewhere",
             hint=f"take {moving[0]} out of the entry; in the jail HOME is one of its own anyway",
@@ -126,10 +128,6 @@ def loaders_of(server: Server) -> dict[str, str]:
     return {name: value for name, value in variables.items() if is_loader_variable(name)}
 
 
-# Where mcp-jail looks for its policies; in an entry, it would look elsewhere than `wrap` writes.
-_OUR_HOME = frozenset({"HOME", "MCP_JAIL_HOME"})
-
-
 def unwrap_entry(document: Document, server: Server, remembered: Remembered) -> Change:
     """The change that takes mcp-jail out again, by what the entry says now."""
     launch, ours = _launch(server), server.ours
@@ -147,7 +145,7 @@ def unwrap_entry(document: Document, server: Server, remembered: Remembered) -> 
     raw = _movable(document, args.items[HEAD])
     values[launch.shape.command] = ours.command[0]
     if remembered.line and ours.command[: len(remembered.words)] == remembered.words:
-        gone, raw = HEAD + len(remembered.words), remembered.line
+        gone, raw = HEAD + len(remembered.words), _line_again(launch, server.row, remembered)
         values[launch.shape.command] = remembered.meant
     splices.append(replaced(launch.command.value, raw))
     if remembered.without_args and gone == len(args.items):
@@ -157,6 +155,17 @@ def unwrap_entry(document: Document, server: Server, remembered: Remembered) -> 
         splices.append(drop_first(document, args, gone))
         values[launch.shape.args] = list(ours.command[gone - HEAD :])
     return Change(launch.path, tuple(splices), values)
+
+
+def _line_again(launch: Launch, row: Row, remembered: Remembered) -> str:
+    """The command as it stood in the file; anew where a client has put it between brackets since.
+
+    There a text without quotes means something else in YAML.
+    """
+    is_tight = row.syntax is Syntax.YAML and launch.holder.style is Style.FLOW
+    if is_tight and remembered.line[0] not in "'\"":
+        return quoted(remembered.meant)
+    return remembered.line
 
 
 def _launch(server: Server) -> Launch:

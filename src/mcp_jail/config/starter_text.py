@@ -125,9 +125,10 @@ def _environment(name: str, wants: Wants, env: Mapping[str, str]) -> Iterator[st
     yield from _comment("Its variables: by name from the client's entry, or with a value of yours.")
     secrets = [name for name in passed if is_secret(name, env.get(name, ""))]
     if secrets:
+        what = "secrets, so their values are" if len(secrets) > 1 else "a secret, so its value is"
         yield from _comment(
-            f"{', '.join(secrets)} may be a secret, so its value is not written here. The keyring "
-            f"can keep it instead of the client's file: take it out of pass, write "
+            f"{', '.join(secrets)} may be {what} not written here. The keyring "
+            f"can keep {secrets[0]} instead of the client's file: take it out of pass, write "
             f"secret: {{{secrets[0]}: keyring:{name}}}, and store it: "
             f"keyring set {name} {secrets[0]}"
         )

@@ -96,7 +96,11 @@ class _Gathered:
 
     def take(self, found: _Text) -> None:
         """One text of the entry: a path, a list of paths, a host, or nothing of these."""
-        if found.kind is Kind.OTHER or _REPLACED.search(found.text):
+        if found.kind is Kind.OTHER:
+            return
+        if _REPLACED.search(found.text):
+            if found.kind in _PLACES or _FILLED_PATH.match(found.text):
+                self.left[f"{found.where} is filled in by the client; {_NAME_IT}"] = None
             return
         if found.kind is Kind.URL or "://" in found.text:
             self.url(found)
@@ -110,6 +114,8 @@ class _Gathered:
                 self.path(found._replace(text=part))
         elif whole is not None:
             self.path(found)
+        elif found.kind in _PLACES or found.text.startswith(("./", "../")):
+            self.left[f"{found.where} is no absolute path; {_NAME_IT}"] = None
 
     def path(self, found: _Text) -> None:
         """Share what a path leads to, or say why not."""
@@ -123,8 +129,10 @@ class _Gathered:
         if offer.standing is Standing.NOTHING or offer.is_brought:
             return
         if offer.refusal is not None and access is Access.READ_WRITE:
-            self.left[f"{offer.refusal}; so it is shared for reading"] = None
-            access, offer = Access.READ_ONLY, self._offers(path, Access.READ_ONLY)
+            why, access = offer.refusal, Access.READ_ONLY
+            offer = self._offers(path, access)
+            if offer.refusal is None:
+                self.left[f"{why}; so it is shared for reading"] = None
         if offer.refusal is not None:
             self.left[f"{offer.refusal} ({found.where})"] = None
             return
@@ -201,6 +209,12 @@ class _Gathered:
 _NOTHING: Final = Standing.NOTHING
 _READ: Final = Access.READ_ONLY
 _ACCESS: Final = {Kind.WORKPLACE: Access.READ_WRITE, Kind.DATA_FILE: Access.READ_WRITE}
+_PLACES: Final = frozenset({Kind.DIRECTORY, Kind.WORKPLACE, Kind.DATA_FILE})
+_NAME_IT: Final = "name the directory below if the server needs it"
+# A path that begins with what a client replaces: `${workspaceFolder}`, `$HOME/x`, `%APPDATA%/x`.
+_FILLED_PATH: Final = re.compile(
+    r"\$\{?(?:workspaceFolder|userHome|HOME|PWD|cwd|pwd)\b|(?:\$[{\w]|%\w+%|\{env:).*/"
+)
 _REPLACED: Final = re.compile(r"[${}]|%[A-Za-z_]+%")
 _UNNAMEABLE: Final = re.compile(r"[$*?]|(?:^|/)\.\.(?:/|$)")  # in a policy's paths
 _HOST: Final = re.compile(r"[a-z0-9.:-]+")

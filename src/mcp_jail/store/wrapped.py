@@ -1,21 +1,34 @@
 """What `wrap` did to each client's file: enough to take it back to the byte, and to notice a loss.
 
 One private file for each client's file, under the digest of its path. No copy of the client's file
-is in it: what was taken out, and where.
+is in it: what was taken out, and where. It is sealed under the key of this installation, since what
+it says is put into a client's file again: one that somebody edited is refused.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
+from hmac import compare_digest
 
 import msgspec
 
-from mcp_jail.store.files import FileError, make_private_folder, read_private, replace_private
+from mcp_jail.core.sha256 import hmac_sha256
+from mcp_jail.errors import JailError
+from mcp_jail.store.files import (
+    FileError,
+    make_private_folder,
+    read_private,
+    replace_private,
+    unusable,
+)
 from mcp_jail.store.places import Places
+from mcp_jail.store.state_key import state_key
 
-VERSION = 1
+VERSION = 2
 
 # Changes of one file that can be taken back one by one; beyond it, by what the entries say.
 MAX_STEPS = 20
@@ -40,11 +53,12 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class WrappedEntry(msgspec.Struct, frozen=True):
-    """An entry as `wrap` left it."""
+    """An entry as `wrap` left it: where it stood, by its name, and a digest of what it says."""
 
     path: tuple[str | int, ...]
     client: str
     policy: str
+    says: str
     remembered: Remembered = Remembered()
 
 
@@ -57,6 +71,13 @@ class Step(msgspec.Struct, frozen=True):
     entries: tuple[tuple[str | int, ...], ...]
 
 
+class Original(msgspec.Struct, frozen=True):
+    """Where the first original of a file is kept, and the digest of its bytes."""
+
+    path: str
+    digest: str
+
+
 class WrappedFile(msgspec.Struct, frozen=True):
     """All that is known of one client's file. `left` are entries a person chose to leave bare."""
 
@@ -64,12 +85,7 @@ class WrappedFile(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...] = ()
     entries: tuple[WrappedEntry, ...] = ()
     left: tuple[str, ...] = ()
-    v: int = VERSION
-
-    def remembered(self, path: tuple[str | int, ...]) -> Remembered:
-        """What is known of an entry; nothing of one that was never wrapped here."""
-        found = (entry.remembered for entry in self.entries if entry.path == path)
-        return next(found, Remembered())
+    original: Original | None = None
 
     def chain_to(self, digest: str) -> tuple[Step, ...]:
         """The steps that lead to a content of the file, none if it came about in another way."""
@@ -88,40 +104,62 @@ def digest_of(content: bytes) -> str:
 
 
 def read_wrapped(places: Places, path: str) -> WrappedFile:
-    """What is known of a client's file; FileError where the record is damaged."""
+    """What is known of a client's file; FileError where the record is not as we wrote it."""
     record = _record(places, path)
     try:
-        return _decoded(record, read_private(record))
+        return _opened(places, record, read_private(record))
     except FileNotFoundError:
         return WrappedFile(path)
 
 
-def all_wrapped(places: Places) -> list[WrappedFile]:
-    """Every file of a client that was ever wrapped."""
-    folder = _folder(places)
+@contextmanager
+def alone(places: Places) -> Iterator[None]:
+    """While nobody else wraps or unwraps; never while a person is waited for.
+
+    It is the directory's lock, which the kernel takes back from whoever dies (flock(2)).
+    """
+    make_folder(places)
+    descriptor = os.open(_folder(places), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        names = sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return []
-    paths = [os.path.join(folder, name) for name in names if name.endswith(".json")]
-    return [_decoded(path, read_private(path)) for path in paths]
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def all_wrapped(places: Places) -> tuple[list[WrappedFile], list[JailError]]:
+    """Every file of a client that is wrapped, and what is wrong with records that are none."""
+    folder = _folder(places)
+    found: list[WrappedFile] = []
+    wrong: list[JailError] = []
+    with suppress(FileNotFoundError):
+        for name in sorted(os.listdir(folder)):
+            path = os.path.join(folder, name)
+            if not name.endswith(".json"):
+                continue
+            try:
+                found.append(_opened(places, path, read_private(path)))
+            except JailError as error:
+                wrong.append(error)
+    return found, wrong
 
 
 def write_wrapped(places: Places, wrapped: WrappedFile) -> None:
     """Keep what is known of a file; without steps and entries nothing is kept."""
     record = _record(places, wrapped.path)
     if not wrapped.entries and not wrapped.steps and not wrapped.left:
-        if os.path.lexists(record):
-            os.unlink(record)
+        _unlink(record)
         return
     make_private_folder(_folder(places))
     kept = msgspec.structs.replace(wrapped, steps=wrapped.steps[-MAX_STEPS:])
-    replace_private(record, msgspec.json.encode(kept))
+    body = msgspec.json.encode(kept)
+    sealed = _Sealed(VERSION, _seal(places, body), msgspec.Raw(body))
+    replace_private(record, msgspec.json.encode(sealed))
 
 
-def backup_in_state(places: Places, path: str) -> str:
-    """Where the first original lies when its own directory is a git work tree."""
-    return os.path.join(_folder(places), f"{_name(path)}.bak")
+def backup_in_state(places: Places, path: str, mark: str = "") -> str:
+    """Where the first original lies when it cannot lie beside its file."""
+    return os.path.join(_folder(places), f"{_name(path)}{mark}.bak")
 
 
 def make_folder(places: Places) -> None:
@@ -142,8 +180,16 @@ def note_all_wrapped(places: Places) -> None:
 
 def forget_all_wrapped(places: Places) -> None:
     """From now on a client's bare entries are its own affair."""
-    with suppress(FileNotFoundError):
-        os.unlink(os.path.join(_folder(places), _EVERY))
+    _unlink(os.path.join(_folder(places), _EVERY))
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise unusable(path, "cannot be removed", error) from None
 
 
 _EVERY = "every-client"
@@ -161,11 +207,29 @@ def _record(places: Places, path: str) -> str:
     return os.path.join(_folder(places), f"{_name(path)}.json")
 
 
-def _decoded(record: str, content: bytes) -> WrappedFile:
+class _Sealed(msgspec.Struct, frozen=True):
+    v: int
+    seal: str = ""
+    wrapped: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def _opened(places: Places, record: str, content: bytes) -> WrappedFile:
+    hint = f"rm {record}; unwrap then goes by what the entries themselves say"
     try:
-        found = msgspec.json.decode(content, type=WrappedFile)
+        sealed = msgspec.json.decode(content, type=_Sealed)
+        if sealed.v != VERSION:
+            message = f"'{record}' is of version {sealed.v}, expected {VERSION}"
+            raise FileError(message, hint=hint)
+        body = bytes(sealed.wrapped)
+        is_ours = compare_digest(sealed.seal.encode(), _seal(places, body).encode())
+        found = msgspec.json.decode(body, type=WrappedFile) if is_ours else None
     except msgspec.DecodeError as error:
-        raise FileError(f"'{record}' is damaged: {error}", hint=f"rm {record}") from None
-    if found.v != VERSION:
-        raise FileError(f"'{record}' is of version {found.v}, expected {VERSION}")
+        raise FileError(f"'{record}' is damaged: {error}", hint=hint) from None
+    if found is None or _record(places, found.path) != record:
+        message = f"'{record}' is not as mcp-jail wrote it, so nothing it says is put back"
+        raise FileError(message, hint=hint)
     return found
+
+
+def _seal(places: Places, body: bytes) -> str:
+    return hmac_sha256(state_key(places), b"wrapped file\n" + body).hex()
