@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -312,6 +313,36 @@ def test_an_agents_shell_does_not_answer_for_itself(
     assert not [each for each in home.audit() if each["kind"] == "result"]
 
 
+# A session's manager, to which the kernel gives what those below it leave alone (prctl(2)).
+REAPER = """
+import ctypes, subprocess, sys
+library = ctypes.CDLL(None)
+assert library.prctl(36, 1, 0, 0, 0) == 0
+assert library.prctl(15, sys.argv[1].encode(), 0, 0, 0) == 0
+sys.exit(subprocess.Popen(sys.argv[2:], start_new_session=True).wait())
+"""
+
+
+@pytest.mark.parametrize("name", ["lxqt-session", "Relay(12)", "tini"])
+def test_an_agent_leaves_nobody_alone_by_a_session_that_takes_orphans_in(
+    home: Home, tmp_path: Path, name: str
+) -> None:
+    """As LXQt, WSL and some containers have one."""
+    go = tmp_path / "go"
+    allow = shlex.quote(f"bash -ic {shlex.quote(f'{MCP_JAIL} allow --yes; true')}")
+    script = f"setsid --fork script -qec {allow} /dev/null < /dev/null > /dev/null"
+    environ = home.environ(GO=str(go), TERM="dumb")
+    agent = [sys.executable, "-I", "-c", AGENT, script, str(MCP_JAIL), "run", "fs"]
+    words = [sys.executable, "-I", "-c", REAPER, name, *agent, *command("echo.py")]
+    with run_client(words, environ, home.path) as client:
+        client.open()
+        held(client, home)
+        go.touch()
+        wait_until(lambda: bool(answers(home)))
+    (entry,) = [each for each in home.audit() if each["kind"] == "answer"]
+    assert (entry["verdict"], entry["reason"]) == ("refused", LEFT)
+
+
 @contextmanager
 def terminal_of(program: Path, home: Home, out: Path) -> Iterator[IO[bytes]]:
     """A terminal as a window manager starts one, by a program of any name: what is typed into it.
@@ -326,6 +357,7 @@ def terminal_of(program: Path, home: Home, out: Path) -> Iterator[IO[bytes]]:
     ) as starter:
         assert starter.stdin is not None
         wait_until(lambda: out.exists() and b"ready> " in out.read_bytes())
+        time.sleep(0.03)  # the kernel tells starts apart by hundredths of a second
         yield starter.stdin
         starter.communicate(b"exit\n", timeout=30)  # all of it has ended when its output has
 

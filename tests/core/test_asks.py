@@ -62,7 +62,7 @@ def test_ids_of_another_type_or_side_are_other_requests() -> None:
     assert not asks.holds(1, from_client=False)
     assert asks.holds("q", from_client=False)
     assert asks.drop("q", from_client=True) is None
-    assert asks.drop("q", from_client=False) is one
+    assert asks.drop("q", from_client=False) == (one, held("q", treatment=None))
     assert len(asks) == 1
 
 

@@ -65,6 +65,15 @@ _TERMINAL_NAMES = """
 _TERMINALS: Final = frozenset(_TERMINAL_NAMES.split())
 
 
+# What takes in whom others left alone: managers of a session, and the first process of a container.
+_REAPER_NAMES = """
+    systemd lxqt-session dinit shepherd enlightenment enlightenment_s runsvdir s6-svscan tini
+    dumb-init docker-init catatonit podman-init
+"""
+_REAPERS: Final = frozenset(_REAPER_NAMES.split())
+_RELAY: Final = "Relay("  # of WSL, one for each window
+
+
 class Guard(msgspec.Struct, frozen=True):
     """A guard that runs, the processes it was started by, and when the first of them began."""
 
@@ -157,12 +166,22 @@ def _guard(pid: int, *then: Mark) -> Guard:
 def _is_left_alone(chain: list[Process], running: Running) -> bool:
     """Whether the chain leads to a process that may have left a client."""
     for each, parent in pairwise(chain):
-        if parent.pid != 1 and parent.name != "systemd":
+        if not _takes_in(parent) or _is_job_of(each, parent):
             continue
-        if _is_job_of(each, parent):
-            return False
-        return any(_may_have_left(each, guard) for guard in running.guards)
+        if any(_may_have_left(each, guard) for guard in running.guards):
+            return True
     return False
+
+
+def _takes_in(parent: Process) -> bool:
+    """Whether the kernel gives a process what those below it have left alone (prctl(2), "reaper").
+
+    That is the first process, or one that has asked for it. Nobody is told which did: they are
+    known by name, and one of root's that is neither a desktop's nor a login's is taken for one.
+    """
+    if parent.pid == 1 or parent.name in _REAPERS or parent.name.startswith(_RELAY):
+        return True
+    return user_of(parent.pid) != os.getuid() and parent.name not in _ABOVE
 
 
 def _is_job_of(each: Process, shell: Process) -> bool:

@@ -47,6 +47,7 @@ _DENIED: Final = "denied by the user"
 
 # Why a call that is asked about has not been passed on.
 _WAITS: Final = "nobody has answered yet"
+_GIVEN_UP: Final = "whoever asked for it gave it up while it waited"
 _ASKED_THERE: Final = "the client asks its user"
 
 # Judges a held request again, once its ask is answered.
@@ -233,10 +234,11 @@ class Asking:
 
     def drop(self, id: MessageId | None, *, from_client: bool) -> list[Effect] | None:
         """Forget a request that its sender cancelled, None where it is not held here."""
-        ask = self._state.asks.drop(id, from_client=from_client)
-        if ask is None:
+        dropped = self._state.asks.drop(id, from_client=from_client)
+        if dropped is None:
             return None
-        effects: list[Effect] = [Record(self._entry(ask, Kind.RESULT, "", {"cancelled": True}))]
+        ask, held = dropped
+        effects: list[Effect] = [self._call_entry(ask, held, Verdict.ASK, _GIVEN_UP)]
         if self._state.opening.is_legacy and not self._state.asks.held_by(ask.ticket):
             effects += self.in_client.take_back(ask)  # nobody waits for it there any more
         return effects

@@ -191,13 +191,13 @@ class Asks:
             each.is_of(id, from_client=from_client) for held in self._held.values() for each in held
         )
 
-    def drop(self, id: MessageId | None, *, from_client: bool) -> Ask | None:
-        """Forget a held request that its side cancelled; the ask, which stays open."""
+    def drop(self, id: MessageId | None, *, from_client: bool) -> tuple[Ask, Held] | None:
+        """Forget a held request that its side cancelled; it and its ask, which stays open."""
         for ticket, held in self._held.items():
             for each in held:
                 if each.is_of(id, from_client=from_client):
                     held.remove(each)
-                    return self._open[ticket]
+                    return self._open[ticket], each
         return None
 
     def late(self, now: float) -> list[tuple[Ask, Held]]:
