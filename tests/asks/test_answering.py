@@ -116,6 +116,22 @@ def test_a_person_says_no(client: Client, home: Home) -> None:
     says_audit(home, "deny")
 
 
+def test_a_yes_to_what_is_refused_all_the_same_says_so(home: Home) -> None:
+    rules = "  rules: {echo: {decision: ask, limit: 1/h}}\n"
+    home.write_policy(POLICY + rules)
+    with served(home, "fs", *command("echo.py")) as client:
+        client.ask("tools/call", name="echo", arguments={"text": "one"})
+        second = client.ask("tools/call", name="echo", arguments={"text": "two"})
+        wait_until(lambda: len(waiting(home)) == 2)
+        tickets = [each["ticket"] for each in waiting(home)]
+        with at_terminal(home, "allow", tickets[0], "--yes") as screen:
+            assert screen.end() == 0, screen.shown
+        with at_terminal(home, "allow", tickets[1], "--yes") as screen:
+            assert screen.end() == 1
+            assert "refused all the same: mcp-jail why fs" in " ".join(screen.shown.split())
+        assert "more than 1 an hour" in text_of(client.answer(second))
+
+
 def test_no_can_be_said_at_the_question(client: Client, home: Home) -> None:
     number, ticket = held(client, home)
     with at_terminal(home, "allow", ticket) as screen:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import argparse
 import sys
 
+from mcp_jail.asks.protocol import AskView
 from mcp_jail.cli.always import prepared, write
 from mcp_jail.cli.answering import add_for, send, told
 from mcp_jail.cli.ask_page import ask_of, print_ask
+from mcp_jail.cli.entry_lines import plain_text
 from mcp_jail.cli.out import bullet
 from mcp_jail.core.asks import Lasts
 from mcp_jail.errors import ExitCode, JailError, UsageError
 from mcp_jail.store.places import find_places
+from mcp_jail.store.runs import Run
 
 EXAMPLE = """\
   mcp-jail allow
@@ -72,8 +75,16 @@ def run(arguments: argparse.Namespace) -> int:
         if not lasts:
             bullet("not answered; mcp-jail deny says no")
             return ExitCode.NEGATIVE
+    return _allow(run_, view, lasts)
+
+
+def _allow(run_: Run, view: AskView, lasts: str) -> int:
+    """Send the yes, write the rule of one for always, and tell what came of it."""
     always = prepared(run_, view) if lasts == Lasts.ALWAYS.value else None
-    send(run_, view, "allow", lasts)
+    if send(run_, view, "allow", lasts).get("refused"):
+        name = plain_text(view.server)
+        bullet(f"allowed {told(lasts)}, but refused all the same: mcp-jail why {name} says why")
+        return ExitCode.NEGATIVE
     if always is None:
         bullet(f"allowed {told(lasts)}")
         return ExitCode.OK

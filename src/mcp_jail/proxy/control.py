@@ -26,6 +26,7 @@ from mcp_jail.core.events import (
     NotAnswered,
     Revoked,
 )
+from mcp_jail.core.policy import Verdict
 from mcp_jail.store.sockets import listen
 
 # Connections at once; each costs a descriptor. The oldest goes when one more comes.
@@ -217,8 +218,12 @@ class Control:
             return answer
         if request.shown != protocol.shown_digest(view):
             return Problem("not-shown", "the answer is to something else than what is asked here")
+        before = self._status()["denials"]
         yield Answered(request.ticket, answer)
-        return {"ask": msgspec.to_builtins(view), "lasts": answer.lasts.value}
+        # What was allowed is judged anew, and may be refused all the same: by a limit, by the lock.
+        refused = self._status()["denials"] - before if answer.verdict is Verdict.ALLOW else 0
+        told = {"lasts": answer.lasts.value, "refused": refused}
+        return {"ask": msgspec.to_builtins(view), **told}
 
 
 _INSTEAD: Final = (
