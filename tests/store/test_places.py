@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import stat
 from pathlib import Path
 
 import pytest
@@ -50,13 +49,19 @@ def test_without_a_usable_home_the_user_database_says_where(home: str | None) ->
     assert home_folder(environ) == pwd.getpwuid(os.geteuid()).pw_dir
 
 
-def test_the_runtime_folder_is_the_sessions_if_that_is_private(tmp_path: Path) -> None:
+def test_the_runtime_folder_is_the_sessions_if_that_is_private_and_home_is_ones_own() -> None:
     session = Path(f"/run/user/{os.geteuid()}")
-    places = find_places({"HOME": str(tmp_path)})
-    if session.is_dir() and stat.S_IMODE(session.lstat().st_mode) == 0o700:
+    places = find_places({"HOME": pwd.getpwuid(os.geteuid()).pw_dir})
+    if session.is_dir() and session.stat().st_mode & 0o777 == 0o700:
         assert places.runtime == f"{session}/mcp-jail"
     else:
         assert places.runtime == f"{places.state}/run"
+
+
+def test_what_runs_under_another_home_is_seen_from_there_only(tmp_path: Path) -> None:
+    places = find_places({"HOME": str(tmp_path)})
+    assert places.runtime == f"{places.state}/run"
+    assert places.runtimes == (places.runtime,)
 
 
 @pytest.mark.parametrize(

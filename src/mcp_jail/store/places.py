@@ -95,7 +95,7 @@ def find_places(environ: Mapping[str, str] | None = None) -> Places:
         os.path.join(home, ".config/mcp-jail"),
         state,
         os.path.join(home, ".local/share/mcp-jail"),
-        _runtime(state),
+        _runtime(state, home),
     )
 
 
@@ -138,8 +138,13 @@ def _places(config: str, state: str, data: str, runtime: str) -> Places:
     )
 
 
-def _runtime(state: str) -> str:
-    """Our part of the session's runtime directory, if there is one for this user alone."""
+def _runtime(state: str, home: str) -> str:
+    """Our part of the session's runtime directory, if there is one for this user alone.
+
+    Only for the user's own home: what runs under another one has policies and state there, too.
+    """
+    if not _is_own_home(home):
+        return os.path.join(state, "run")
     folder = f"/run/user/{os.geteuid()}"
     try:
         status = os.lstat(folder)
@@ -149,3 +154,10 @@ def _runtime(state: str) -> str:
     if stat.S_ISDIR(status.st_mode) and private:
         return os.path.join(folder, "mcp-jail")
     return os.path.join(state, "run")
+
+
+def _is_own_home(home: str) -> bool:
+    try:
+        return os.path.realpath(pwd.getpwuid(os.geteuid()).pw_dir) == os.path.realpath(home)
+    except KeyError:
+        return False
