@@ -22,6 +22,7 @@ from mcp_jail.cli.lock_rows import AS_APPROVED
 from mcp_jail.cli.out import counted, folded, heading, rows
 from mcp_jail.cli.review_page import print_cuts, print_items, print_lines, short_digest
 from mcp_jail.cli.seeing import LAUNCH_KEY
+from mcp_jail.config.carried_code import has_code
 from mcp_jail.core.command_shown import launch_shown
 from mcp_jail.core.ignored import in_words
 from mcp_jail.core.lock import Drift, Lock, Pin
@@ -215,5 +216,5 @@ def _pin(key: str, pin: Pin | None) -> dict[str, Any] | None:
     """A pin; programs keep what they are given, so no secret of a command line is in it."""
     if pin is None:
         return None
-    value = launch_shown(pin.value) if key == LAUNCH_KEY else pin.value
+    value = launch_shown(pin.value, has_code) if key == LAUNCH_KEY else pin.value
     return {"digest": pin.digest, "era": pin.era, "value": value}

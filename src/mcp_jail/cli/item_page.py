@@ -19,6 +19,7 @@ from mcp_jail.cli.inert_text import (
     named,
     text_lines,
 )
+from mcp_jail.config.carried_code import has_code
 from mcp_jail.core.command_shown import launch_shown
 from mcp_jail.core.lock import Drift, ItemKind, Pin, canonical, kind_of
 from mcp_jail.core.word_diff import Op, Stretch, diff
@@ -81,7 +82,7 @@ def _value(key: str, pin: Pin | None) -> Any:
     """What was pinned, without the name where it is the one that the key says."""
     value = None if pin is None else pin.value
     if kind_of(key) is ItemKind.LAUNCH:
-        return launch_shown(value)
+        return launch_shown(value, has_code)
     member = _KEYS.get(kind_of(key))
     if type(value) is not dict or member is None or value.get(member) != key.partition("/")[2]:
         return value

@@ -18,6 +18,11 @@ from mcp_jail.config.program_options import (
 )
 
 
+def has_code(command: tuple[str, ...]) -> bool:
+    """Whether words of a command are code, which whoever approves it has to see."""
+    return carried_code(command) is not None
+
+
 def carried_code(command: tuple[str, ...]) -> Launcher | None:
     """What to say of a command that carries its code; None for any other."""
     words = [*command[:WORDS]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from mcp_jail.core.sha256 import hmac_sha256
@@ -25,26 +25,35 @@ def shown_command(words: Sequence[str]) -> str:
     )
 
 
-def without_secrets(words: Sequence[str]) -> list[str]:
-    """The words, with `[secret]` for what follows an option such as `--token` or looks like one."""
+def without_secrets(words: Sequence[str], *, has_code: bool = False) -> list[str]:
+    """The words, with `[secret]` for what follows an option such as `--token` or looks like one.
+
+    Of a command that `has_code` in its words, whoever approves it has to see all of that: there only
+    plain values are left out, in which no code can stand.
+    """
     shown: list[str] = []
     for word in words:
         is_value = bool(shown) and is_telling_flag(words[len(shown) - 1])
-        option, given, _ = word.partition("=")
+        option, given, value = word.partition("=")
         if given and (is_telling_flag(option) or is_telling(option)):
-            shown.append(f"{option}={SECRET}")
-        elif is_value and not word.startswith("-"):
+            shown.append(
+                f"{option}={SECRET}"
+                if _is_value(option, value, has_code=has_code)
+                else _in_code(word)
+            )
+        elif is_value and not word.startswith("-") and (not has_code or _is_no_code(word)):
             shown.append(SECRET)
         else:
-            shown.append(without_secret(word))
+            shown.append(_in_code(word) if has_code else without_secret(word))
     return shown
 
 
-def digested(words: Sequence[str], key: bytes) -> list[str]:
+def digested(words: Sequence[str], key: bytes, *, has_code: bool = False) -> list[str]:
     """The words as they are kept: one that holds a secret with its HMAC in the secret's place."""
+    shown = without_secrets(words, has_code=has_code)
     return [
-        word if word == shown else f"{shown} {hmac_sha256(key, _bytes(word))[:DIGEST_BYTES].hex()}"
-        for word, shown in zip(words, without_secrets(words), strict=True)
+        word if word == said else f"{said} {hmac_sha256(key, _bytes(word))[:DIGEST_BYTES].hex()}"
+        for word, said in zip(words, shown, strict=True)
     ]
 
 
@@ -53,19 +62,41 @@ def is_digested(word: str) -> bool:
     return _DIGESTED.search(word) is not None
 
 
-def launch_shown(launch: Any) -> Any:
+def launch_shown(launch: Any, has_code: Callable[[tuple[str, ...]], bool]) -> Any:
     """A launch identity as people may read it; its words are those of a command."""
     if not isinstance(launch, dict):
         return launch
-    return {key: _words(value) if key in _COMMANDS else value for key, value in launch.items()}
+    return {
+        key: _words(value, has_code) if key in _COMMANDS else value for key, value in launch.items()
+    }
 
 
 _COMMANDS: Final = frozenset({"argv", "for"})
 
 
-def _words(value: Any) -> Any:
+def _words(value: Any, has_code: Callable[[tuple[str, ...]], bool]) -> Any:
     is_command = isinstance(value, list) and all(isinstance(word, str) for word in value)
-    return without_secrets(value) if is_command else value
+    return without_secrets(value, has_code=has_code(tuple(value))) if is_command else value
+
+
+# Characters of tokens: a text of these alone is no code that acts, and no path of any.
+_NO_CODE: Final = re.compile(r"[\w.+=~-]*")
+
+
+def _is_value(option: str, value: str, *, has_code: bool) -> bool:
+    """Whether what stands behind a telling name is its value and nothing else."""
+    if has_code:
+        return _is_no_code(value)
+    return option.startswith("-") or not any(map(str.isspace, value))
+
+
+def _is_no_code(text: str) -> bool:
+    return _NO_CODE.fullmatch(text) is not None
+
+
+def _in_code(text: str) -> str:
+    """A text without those secrets that no code can stand in."""
+    return _cut(text, [span for span in shape_spans(text) if _is_no_code(text[span[0] : span[1]])])
 
 
 def _bytes(word: str) -> bytes:
@@ -74,8 +105,12 @@ def _bytes(word: str) -> bytes:
 
 def without_secret(text: str) -> str:
     """A text without what has the shape of a secret, such as the password in a URL."""
+    return _cut(text, shape_spans(text))
+
+
+def _cut(text: str, spans: Iterable[tuple[int, int]]) -> str:
     kept, at = "", 0
-    for begin, end in sorted(shape_spans(text)):
+    for begin, end in sorted(spans):
         if begin >= at:
             kept += text[at:begin] + SECRET
         at = max(at, end)

@@ -14,6 +14,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
+from mcp_jail.config.carried_code import has_code
 from mcp_jail.core.command_shown import digested, shown_command
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.spec import Plan
@@ -39,9 +40,10 @@ def launch_identity(
     where = {"cwd": code.cwd, "places": code.places}
     of_package = {} if package is None else package.identity
     if "for" in of_package:
-        of_package["for"] = digested(of_package["for"], key)
+        words = of_package["for"]
+        of_package["for"] = digested(words, key, has_code=has_code(tuple(words)))
     return of_package | {
-        "argv": digested(plan.command, key),
+        "argv": digested(plan.command, key, has_code=has_code(plan.command)),
         "env": sorted({*policy.env.pass_, *policy.env.set, *policy.env.secret}),
         "scripts": code.scripts,
         "interpreters": list(plan.interpreters),
