@@ -93,6 +93,7 @@ TESTED_THROUGH: Final = {
     "clients/running.py": "wrap/test_running.py",
     "clients/servers.py": "wrap/test_planning.py",
     "clients/splices.py": "wrap/test_wrapping.py",
+    "clients/started_in.py": "wrap/test_started_in.py",
     "clients/targets.py": "wrap/test_catalogue.py",
     "clients/toml_spans.py": "wrap/test_toml_spans.py",
     "clients/unplanning.py": "wrap/test_planning.py",

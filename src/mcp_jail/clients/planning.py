@@ -29,6 +29,7 @@ from mcp_jail.clients.reading import decoded, read, verify
 from mcp_jail.clients.replacing import read_client_file, why_not_replaceable
 from mcp_jail.clients.servers import Server, State, servers_in
 from mcp_jail.clients.splices import spliced
+from mcp_jail.clients.started_in import leans_on, started_in
 from mcp_jail.clients.targets import Ground, Target, file_notes, rows_at, why_never
 from mcp_jail.clients.wrapping import Change, command_words, loaders_of, wrap_entry
 from mcp_jail.config.starter_policy import ServerEntry, starter_policy
@@ -113,7 +114,10 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
     if not found.servers:
         return whole(target, Group.SKIPPED, "there are no servers in it", _if_flat(target, found))
     meant = [each for each in found.servers if given.is_meant(each[1])]
-    made = [(document, server, _one(given, document, server, names)) for document, server in meant]
+    made = [
+        (document, server, _one(given, target.path, document, server, names))
+        for document, server in meant
+    ]
     outcomes = tuple(each.outcome for _, _, each in made)
     changes = [(document, each.change, s.row) for document, s, each in made if each.change]
     if not changes:
@@ -178,12 +182,14 @@ class _Made(msgspec.Struct, frozen=True):
     policy: NewPolicy | None = None
 
 
-def _one(given: Circumstances, document: Document, server: Server, names: Names) -> _Made:
+def _one(
+    given: Circumstances, path: str, document: Document, server: Server, names: Names
+) -> _Made:
     if server.state is not State.BARE:
         group = _GROUPS.get(server.state, Group.SKIPPED)
         return _Made(outcome_of(server, group, server.reason or _of_ours(server), _cure_of(server)))
     try:
-        return _made(given, document, server, names)
+        return _made(given, path, document, server, names)
     except JailError as error:
         return _Made(outcome_of(server, Group.REFUSED, error.message, error.hint))
 
@@ -195,20 +201,25 @@ _GROUPS = {
 }
 
 
-def _made(given: Circumstances, document: Document, server: Server, names: Names) -> _Made:
+def _made(
+    given: Circumstances, path: str, document: Document, server: Server, names: Names
+) -> _Made:
     """An entry that can be wrapped, wrapped; JailError where it cannot be after all."""
     words, loaders = _launch_as_started(given, server)
+    cwd = started_in(path, server.row, server.launch)
     chosen = names.choose(
         server.name,
         server.row.client,
-        Wanted(words, loaders),
+        Wanted(words, loaders, cwd if leans_on(words, cwd) else ""),
         is_strangers=server.row.scope is Scope.PROJECT,
     )
     change = wrap_entry(
         document, server, program=given.program, policy=chosen.name, is_file=os.path.isfile
     )
     if chosen.is_new:
-        names.texts[chosen.name] = marked(_policy_text(given, server, chosen.name, words), words)
+        names.texts[chosen.name] = marked(
+            _policy_text(given, server, chosen.name, words), words, cwd
+        )
     text = names.texts.get(chosen.name)
     outcome = msgspec.structs.replace(
         outcome_of(server, Group.DONE),
