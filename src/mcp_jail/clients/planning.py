@@ -33,6 +33,7 @@ from mcp_jail.clients.started_in import leans_on, started_in
 from mcp_jail.clients.targets import Ground, Target, file_notes, rows_at, why_never
 from mcp_jail.clients.wrapping import Change, command_words, loaders_of, wrap_entry
 from mcp_jail.config.starter_policy import ServerEntry, starter_policy
+from mcp_jail.core.command_shown import without_secrets
 from mcp_jail.core.loaders import is_loader_variable
 from mcp_jail.errors import JailError
 from mcp_jail.sandbox.offers import offers
@@ -129,6 +130,7 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
             each.outcome.policy,
             digest_of_words(each.outcome.policy, each.outcome.before),
             each.change.remembered,
+            tuple(without_secrets(each.outcome.before)),
         )
         for _, s, each in made
         if each.change
