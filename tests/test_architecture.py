@@ -92,6 +92,7 @@ TESTED_THROUGH: Final = {
     "clients/rows_more.py": "wrap/test_catalogue.py",
     "clients/running.py": "wrap/test_running.py",
     "clients/servers.py": "wrap/test_planning.py",
+    "clients/shortfalls.py": "wrap/test_planning.py",
     "clients/splices.py": "wrap/test_wrapping.py",
     "clients/started_in.py": "wrap/test_started_in.py",
     "clients/targets.py": "wrap/test_catalogue.py",

@@ -28,6 +28,7 @@ from mcp_jail.clients.policy_names import Names, Wanted
 from mcp_jail.clients.reading import decoded, read, verify
 from mcp_jail.clients.replacing import read_client_file, why_not_replaceable
 from mcp_jail.clients.servers import Server, State, servers_in
+from mcp_jail.clients.shortfalls import shortfalls
 from mcp_jail.clients.splices import spliced
 from mcp_jail.clients.started_in import leans_on, started_in
 from mcp_jail.clients.targets import Ground, Target, file_notes, rows_at, why_never
@@ -145,6 +146,7 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
         target.path, target.rows, outcomes, found.content, after, policies, known, record
     )
     notes = [note for _, s, each in made if each.change for note in _notes(s, each.outcome)]
+    notes += [each.note for _, _, each in made if each.note]
     notes += file_notes(target, given.program)
     return msgspec.structs.replace(plan, notes=tuple(notes))
 
@@ -182,6 +184,7 @@ class _Made(msgspec.Struct, frozen=True):
     outcome: Outcome
     change: Change | None = None
     policy: NewPolicy | None = None
+    note: str = ""
 
 
 def _one(
@@ -222,6 +225,7 @@ def _made(
         names.texts[chosen.name] = marked(
             _policy_text(given, server, chosen.name, words), words, cwd
         )
+    note = "" if chosen.is_new else _shortfall(given, server, chosen.name, words, names)
     text = names.texts.get(chosen.name)
     outcome = msgspec.structs.replace(
         outcome_of(server, Group.DONE),
@@ -232,7 +236,26 @@ def _made(
         policy_is_unclaimed=chosen.is_unclaimed,
         moved=tuple(change.remembered.variables),
     )
-    return _Made(outcome, change, None if text is None else NewPolicy(chosen.name, text))
+    made = None if text is None else NewPolicy(chosen.name, text)
+    return _Made(outcome, change, made, note)
+
+
+def _shortfall(
+    given: Circumstances, server: Server, name: str, words: tuple[str, ...], names: Names
+) -> str:
+    """What to know of an entry whose policy was made for another one."""
+    reaching = {} if server.launch is None else server.launch.reaching
+    try:
+        meant = _policy_text(given, server, name, words)
+    except JailError:  # no first policy can be written for it: the one that is there has to do
+        return ""
+    missing = shortfalls(meant, names.text(name), {*reaching}, given.ground.home)
+    if not missing:
+        return ""
+    return (
+        f"'{server.name}' gets what the policy '{name}' shares, which is for the same command and "
+        f"has not {', '.join(missing)}: put that in if this server is to have it"
+    )
 
 
 def _launch_as_started(

@@ -65,6 +65,10 @@ class Names:
                 return Chosen(name, is_new=known is None, is_unclaimed=fits is None)
         raise JailError(f"no policy name is free for '{server}'")
 
+    def text(self, name: str) -> str:
+        """The text of a policy that was chosen, be it there or to be made."""
+        return self.texts[name] if name in self.texts else find_policy(self._places, name).text
+
     def _fits(
         self, text: str, policy: Policy, wanted: Wanted, *, is_strangers: bool
     ) -> bool | None:
