@@ -179,3 +179,13 @@ def test_who_stands_elsewhere_is_told_what_makes_launches_the_same(
     said = advice(approved, now)
     assert words in said
     assert bool(said) is bool(words)
+
+
+def test_a_link_that_leads_elsewhere_is_told_in_a_line_for_each_place() -> None:
+    before = {"places": {"/a/cur/s.py": "/a/1/s.py", "/a/same": "/a/2"}}
+    after = {"places": {"/a/cur/s.py": "/a/2/s.py", "/a/same": "/a/2", "/b": "/c"}}
+    assert changes(before, after) == (
+        "- /a/cur/s.py leads to /a/1/s.py",
+        "+ /a/cur/s.py leads to /a/2/s.py",
+        "+ /b leads to /c",
+    )

@@ -77,6 +77,7 @@ def test_a_server_whose_arguments_were_edited_gets_back_its_variables(home: Clie
     found = servers(path)
     found["a"]["args"].append("--more")
     rewritten(path, **found)
+    home.unwrap(path, "a")
     home.unwrap(path)
     expected = {"command": "node", "args": ["--more"], "env": {"NODE_OPTIONS": "--x"}}
     assert servers(path) == {"a": expected, "b": {"command": "x"}}
@@ -87,9 +88,43 @@ def test_another_server_under_a_known_name_gets_nothing(home: ClientHome) -> Non
     home.wrap(path)
     program = servers(path)["a"]["command"]
     rewritten(path, a={"command": program, "args": ["run", "b", "--", "other"]})
-    plan = home.unwrap(path)
+    for only in ((), ("a",)):
+        refused = of(home.unwrap(path, *only), Group.REFUSED)["a"]
+        assert "neither a record of it nor its policy 'b' is here" in refused.reason
+        assert "MCP_JAIL_HOME" in refused.hint
+    assert servers(path)["a"]["command"] == program, "its variables may be elsewhere"
+    home.wrap(home.write(".junie/mcp/mcp.json", file_of(b='{"command": "another"}')))
+    (refused,) = of(home.unwrap(path), Group.REFUSED).values()
+    assert "no policy 'b' that is for its command" in refused.reason
+    plan = home.unwrap(path, "a")
     assert "no record" in of(plan, Group.DONE)["a"].reason
     assert servers(path) == {"a": {"command": "other", "args": []}}
+
+
+def test_a_wrapped_entry_that_its_client_copied_to_another_file_is_unwrapped(
+    home: ClientHome,
+) -> None:
+    path = home.write(CURSOR, file_of(a='{"command": "x"}'))
+    home.wrap(path)
+    copy = home.write(".junie/mcp/mcp.json", path.read_text())
+    assert "no record" in of(home.unwrap(copy), Group.DONE)["a"].reason
+    assert servers(copy) == {"a": {"command": "x", "args": []}}
+
+
+def test_what_was_altered_since_is_unwrapped_by_its_name_alone(home: ClientHome) -> None:
+    entry = '{"command": "python3", "args": ["/srv.py", "--token", "hunter2"]}'
+    path = home.write(CURSOR, file_of(mine=entry, b='{"command": "x"}'))
+    home.wrap(path)
+    found = servers(path)
+    found["mine"]["args"][3:] = ["node", "/tmp/evil.js"]
+    rewritten(path, **found)
+    refused = of(home.unwrap(path), Group.REFUSED)["mine"]
+    assert refused.reason.endswith("which is 'python3 /srv.py --token [secret]'")
+    assert "--server mine" in refused.hint
+    assert servers(path) == {"mine": found["mine"], "b": {"command": "x"}}
+    told = of(home.unwrap(path, "mine"), Group.DONE)["mine"]
+    assert told.reason == refused.reason
+    assert servers(path)["mine"] == {"command": "node", "args": ["/tmp/evil.js"]}
 
 
 def test_a_copy_of_a_wrapped_entry_is_what_its_original_was(home: ClientHome) -> None:

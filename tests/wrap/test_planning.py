@@ -396,6 +396,21 @@ def test_a_policy_that_is_there_for_the_same_launch_is_left_as_it_is(home: Clien
     assert policy.read_text().endswith("# mine\n")
 
 
+def test_what_an_entry_names_and_its_shared_policy_has_not_is_told(home: ClientHome) -> None:
+    for name in ("a", "b", "c"):
+        (home.path / name).mkdir()
+    notes = {"NOTES": f"{home.path}/a"}
+    first = json.dumps({"command": "x", "env": {"PGHOST": "h"} | notes})
+    notes = {"NOTES": f"{home.path}/b"}
+    other = json.dumps({"command": "x", "env": {"MODE": "m"} | notes, "cwd": f"{home.path}/c"})
+    assert home.wrap(home.write(CURSOR, file_of(db=first))).notes == ()
+    assert home.plan(home.write(".ai/mcp/mcp.json", file_of(db=first))).notes == ()
+    plan = home.plan(home.write(".junie/mcp/mcp.json", file_of(db=other)))
+    assert of(plan, Group.DONE)["db"].policy == "db"
+    (note,) = plan.notes
+    assert "has not MODE, ~/b, ~/c:" in note
+
+
 def test_a_name_that_another_launch_has_is_not_shared(home: ClientHome) -> None:
     home.wrap(home.write(CURSOR, ENTRY))
     other = ENTRY.replace("mcp-server-time", "another")

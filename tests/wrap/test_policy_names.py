@@ -114,6 +114,15 @@ def test_a_policy_that_is_for_no_command_is_told_and_is_none_of_a_projects(
             True,
         ),
         ({"argv": ["/usr/bin/s", "t0ken"]}, ("s", "${env:TOKEN}"), True),
+        ({"argv": ["/usr/bin/s", "/a/p"]}, ("s", "${HOME}/p"), True),
+        ({"argv": ["/usr/bin/s", "/a/p"]}, ("s", "${HOME}/q"), False),
+        ({"argv": ["/usr/bin/s", "a"]}, ("s", "$"), False),
+        ({"argv": ["/usr/bin/s", "a"]}, ("./s", "a"), False),
+        (
+            {"argv": ["/usr/bin/s", "--token", "[secret] 0123456789abcdef"]},
+            ("s", "--token", "--more"),
+            False,
+        ),
         ({"argv": ["/pkgs/x"], "for": ["uvx", "a"]}, ("uvx", "a"), True),
         ({"argv": ["/pkgs/x"], "for": ["uvx", "a"]}, ("/pkgs/x",), False),
     ],
@@ -135,6 +144,18 @@ def test_a_policy_without_a_command_is_for_what_was_approved_or_seen_under_it(
         files.write_pending(lock)
     chosen = names(home).choose("time", "cursor", Wanted(command, {}))
     assert chosen == (Chosen("time", is_new=False) if fits else Chosen("time-cursor", is_new=True))
+    strangers = names(home).choose("time", "kiro", Wanted(command, {}), is_strangers=True)
+    assert strangers == Chosen("time-kiro", is_new=True), "whoever wrote it chose name and words"
+
+
+def test_a_program_by_its_directory_is_the_one_that_was_seen_there(home: ClientHome) -> None:
+    write(home, "time", "tools: {default: deny}\n")
+    key = key_of(ItemKind.LAUNCH, COMMAND)
+    seen = pin(ItemKind.LAUNCH, {"argv": ["/a/bin/s"]}, NO_ERA)
+    lock_files(home.places, "time").write_pending(Lock(name="time", items={key: (seen,)}))
+    here, there = Wanted(("./bin/s",), {}, "/a"), Wanted(("./bin/s",), {}, "/b")
+    assert names(home).choose("time", "cursor", here).name == "time"
+    assert names(home).choose("time", "cursor", there).name == "time-cursor"
 
 
 def test_a_policy_that_may_not_spell_its_command_is_for_that_alone(home: ClientHome) -> None:

@@ -21,6 +21,7 @@ from mcp_jail.clients.our_entries import PROGRAM, Ours, same_program
 from mcp_jail.clients.planning import Opened, mark_of, open_target
 from mcp_jail.clients.plans import faulty
 from mcp_jail.clients.servers import Server, State
+from mcp_jail.clients.started_in import started_in
 from mcp_jail.clients.targets import ROWS, Ground, Target, existing, named
 from mcp_jail.config import load
 from mcp_jail.core.packages import pinned
@@ -137,7 +138,7 @@ class _Looking:
         if ours.policy is not None and not self._has_policy(ours.policy):
             message = f"goes by the policy '{ours.policy}', which is not there"
             return [Finding(What.NO_POLICY, target.path, server.name, message, cure)]
-        found = self._of_command(ours) if ours.policy else self._of_words(server)
+        found = self._of_command(target, server, ours) if ours.policy else self._of_words(server)
         return [
             Finding(what, target.path, server.name, message, cure, fails=cure != _LOOK)
             for what, message, cure in found
@@ -159,14 +160,18 @@ class _Looking:
         else:
             yield What.ELSEWHERE, f"goes by a policy file that you trusted: '{file}'", _LOOK
 
-    def _of_command(self, ours: Ours) -> Iterator[tuple[What, str, str]]:
+    def _of_command(
+        self, target: Target, server: Server, ours: Ours
+    ) -> Iterator[tuple[What, str, str]]:
         """A command that is another than its policy is for, or is not there."""
         if not ours.command:
             return
         with suppress(JailError):  # then it is the policy that is told of
             file = find_policy(self._places, ours.policy or "")
             policy = load(file.text, file.path).policy
-            if is_for(self._places, self._home, file.text, policy, ours.command) is False:
+            cwd = started_in(target.path, server.row, server.launch)
+            fits = is_for(self._places, self._home, file.text, policy, ours.command, cwd=cwd)
+            if fits is False:
                 message = f"starts another command than its policy '{ours.policy}' is for"
                 yield What.OTHER_COMMAND, message, f"{_TAKE_OUT}; else: mcp-jail diff {ours.policy}"
             elif pinned(policy.package) is None and self._is_gone(ours.command[0]):

@@ -1,7 +1,8 @@
 """Which command a policy is for: the one it names, else the one that was approved or seen under it.
 
-Words that hold a secret or that a client fills in are not compared: of a policy's own they are not
-there, and of an entry they are not what is started.
+What was approved or seen counts for the user's own entries alone. Of their words a secret is not
+compared, and of one that the client fills in what stands around that. Words that mean another thing
+in each directory are held to theirs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
+from mcp_jail.clients.started_in import leans_on
 from mcp_jail.config import load
 from mcp_jail.config.command_line import in_words
 from mcp_jail.core.command_shown import is_digested, without_secrets
@@ -26,30 +28,63 @@ from mcp_jail.store.places import Places
 _DIGITS: Final = 16
 _MARK: Final = "# It is for the command with the digest "
 _MARKED: Final = re.compile(rf"^{_MARK}([0-9a-f]{{{_DIGITS}}})$", re.MULTILINE)
+_PLACE: Final = "# It is for the directory with the digest "
+_PLACED: Final = re.compile(rf"^{_PLACE}([0-9a-f]{{{_DIGITS}}})$", re.MULTILINE)
 # What a client replaces in a word, in any of their ways.
-_FILLED: Final = re.compile(r"[$%{]")
+_FILLED: Final = re.compile(
+    r"\$\{[^}]*\}|\$[A-Za-z_]\w*|\{\{.*?\}\}|\{(?:env|file|input):[^}]*\}|%[A-Za-z_]\w*%"
+)
 
 
-def marked(text: str, command: tuple[str, ...]) -> str:
-    """The text of a new policy; one that may not spell its command says which by a digest."""
+def marked(text: str, command: tuple[str, ...], cwd: str = "") -> str:
+    """The text of a new policy; what it may not spell of its command it says by a digest.
+
+    So it does with the directory `cwd`, where the command means something else in another one.
+    """
     server = load(text, "").policy.server
-    if server is not None and server.command:
-        return text
-    return f"{text.rstrip()}\n\n{_MARK}{_digest(command)}\n"
+    marks = ""
+    if server is None or not server.command:
+        marks += f"{_MARK}{_digest(command)}\n"
+    if cwd and leans_on(command, cwd):
+        marks += f"{_PLACE}{_digest((cwd,))}\n"
+    return f"{text.rstrip()}\n\n{marks}" if marks else text
 
 
 def is_for(
-    places: Places, home: str, text: str, policy: Policy, command: tuple[str, ...]
+    places: Places,
+    home: str,
+    text: str,
+    policy: Policy,
+    command: tuple[str, ...],
+    *,
+    cwd: str = "",
+    is_strangers: bool = False,
 ) -> bool | None:
-    """Whether a policy is for a command; None where nothing says so yet."""
+    """Whether a policy is for a command; None where nothing says so yet.
+
+    `cwd` is where the client starts it, if that is known. What a stranger wrote is no policy's that
+    only was approved or seen for the like: who wrote it chose name and words.
+    """
+    if not _is_at_home(text, command, cwd, is_strangers=is_strangers):
+        return False
     named = () if policy.server is None else policy.server.command
     if named:
         return _words(named, home) == _words(command, home)
     mark = _MARKED.search(text)
     if mark is not None:
         return mark[1] == _digest(command)
+    if is_strangers:
+        return None
     kept = next(_kept(lock_files(places, policy.name)), None)
-    return None if kept is None else _is_same(kept, _words(command, home))
+    return None if kept is None else _is_same(kept, _words(command, home), cwd)
+
+
+def _is_at_home(text: str, command: tuple[str, ...], cwd: str, *, is_strangers: bool) -> bool:
+    """Whether a command that leans on its directory stands in the policy's own."""
+    mark = _PLACED.search(text)
+    if mark is None:
+        return not (is_strangers and leans_on(command, cwd))
+    return bool(cwd) and mark[1] == _digest((cwd,))
 
 
 def _kept(files: LockFiles) -> Iterator[tuple[str, ...]]:
@@ -66,16 +101,25 @@ def _kept(files: LockFiles) -> Iterator[tuple[str, ...]]:
                 yield tuple(words)
 
 
-def _is_same(kept: tuple[str, ...], command: tuple[str, ...]) -> bool:
-    """Whether a launch that was seen is this command; PATH said where its program lies."""
-    program = kept[0]
+def _is_same(kept: tuple[str, ...], command: tuple[str, ...], cwd: str) -> bool:
+    """Whether a launch that was seen is this command; for a bare name PATH said where it lies."""
     if not command or len(kept) != len(command):
         return False
-    is_one = os.path.isabs(command[0]) and command[0] != program
-    if is_one or os.path.basename(program) != os.path.basename(command[0]):
-        return False
+    program = os.path.basename(kept[0])
+    if os.sep in command[0]:
+        program = kept[0]
+        if not os.path.isabs(command[0]):
+            command = (os.path.normpath(os.path.join(cwd, command[0])), *command[1:])
     pairs = zip(without_secrets(kept)[1:], without_secrets(command)[1:], strict=True)
-    return all(old == new or is_digested(old) or _FILLED.search(new) for old, new in pairs)
+    return program == command[0] and all(_is_same_word(old, new) for old, new in pairs)
+
+
+def _is_same_word(old: str, new: str) -> bool:
+    if old == new or (is_digested(old) and old.startswith(f"{new} ")):
+        return True
+    around = _FILLED.split(new)
+    pattern = ".*".join(map(re.escape, around))
+    return len(around) > 1 and re.fullmatch(pattern, old, re.DOTALL) is not None
 
 
 def _words(command: tuple[str, ...], home: str) -> tuple[str, ...]:

@@ -12,15 +12,20 @@ import msgspec
 
 from mcp_jail.clients.document import KeyPath
 from mcp_jail.clients.servers import Server
+from mcp_jail.core.command_shown import shown_command
 from mcp_jail.store.wrapped import Remembered, WrappedEntry, digest_of
 
 
 class Match(msgspec.Struct, frozen=True):
-    """The record of an entry, by its number; `trouble` where it cannot be told."""
+    """The record of an entry, by its number; `trouble` where it cannot be told.
+
+    `altered` where the entry starts something else than what was wrapped: says what that was.
+    """
 
     number: int | None = None
     remembered: Remembered = Remembered()
     trouble: str = ""
+    altered: str = ""
 
 
 def digest_of_words(policy: str, command: Sequence[str]) -> str:
@@ -45,7 +50,7 @@ def matched(servers: Iterable[Server], entries: Sequence[WrappedEntry]) -> dict[
         else:  # its command was edited; its policy is still its own
             free = [n for n, entry in enumerate(entries) if n not in claimed]
             mine = [n for n in free if entries[n].policy == policies[place]]
-            found[place] = _one_of(mine, entries)
+            found[place] = _altered(_one_of(mine, entries), entries)
     return found
 
 
@@ -63,6 +68,13 @@ def _of_same(
         return _one_of(here, entries)
     match = _one_of(numbers, entries)
     return msgspec.structs.replace(match, number=here[0]) if here and not match.trouble else match
+
+
+def _altered(match: Match, entries: Sequence[WrappedEntry]) -> Match:
+    if match.number is None:
+        return match
+    was = shown_command(entries[match.number].command)
+    return msgspec.structs.replace(match, altered=f"'{was}'" if was else "not known word by word")
 
 
 def _one_of(numbers: list[int], entries: Sequence[WrappedEntry]) -> Match:

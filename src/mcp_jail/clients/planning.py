@@ -28,10 +28,13 @@ from mcp_jail.clients.policy_names import Names, Wanted
 from mcp_jail.clients.reading import decoded, read, verify
 from mcp_jail.clients.replacing import read_client_file, why_not_replaceable
 from mcp_jail.clients.servers import Server, State, servers_in
+from mcp_jail.clients.shortfalls import shortfalls
 from mcp_jail.clients.splices import spliced
+from mcp_jail.clients.started_in import leans_on, started_in
 from mcp_jail.clients.targets import Ground, Target, file_notes, rows_at, why_never
 from mcp_jail.clients.wrapping import Change, command_words, loaders_of, wrap_entry
 from mcp_jail.config.starter_policy import ServerEntry, starter_policy
+from mcp_jail.core.command_shown import without_secrets
 from mcp_jail.core.loaders import is_loader_variable
 from mcp_jail.errors import JailError
 from mcp_jail.sandbox.offers import offers
@@ -113,7 +116,10 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
     if not found.servers:
         return whole(target, Group.SKIPPED, "there are no servers in it", _if_flat(target, found))
     meant = [each for each in found.servers if given.is_meant(each[1])]
-    made = [(document, server, _one(given, document, server, names)) for document, server in meant]
+    made = [
+        (document, server, _one(given, target.path, document, server, names))
+        for document, server in meant
+    ]
     outcomes = tuple(each.outcome for _, _, each in made)
     changes = [(document, each.change, s.row) for document, s, each in made if each.change]
     if not changes:
@@ -125,6 +131,7 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
             each.outcome.policy,
             digest_of_words(each.outcome.policy, each.outcome.before),
             each.change.remembered,
+            tuple(without_secrets(each.outcome.before)),
         )
         for _, s, each in made
         if each.change
@@ -139,6 +146,7 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
         target.path, target.rows, outcomes, found.content, after, policies, known, record
     )
     notes = [note for _, s, each in made if each.change for note in _notes(s, each.outcome)]
+    notes += [each.note for _, _, each in made if each.note]
     notes += file_notes(target, given.program)
     return msgspec.structs.replace(plan, notes=tuple(notes))
 
@@ -176,14 +184,17 @@ class _Made(msgspec.Struct, frozen=True):
     outcome: Outcome
     change: Change | None = None
     policy: NewPolicy | None = None
+    note: str = ""
 
 
-def _one(given: Circumstances, document: Document, server: Server, names: Names) -> _Made:
+def _one(
+    given: Circumstances, path: str, document: Document, server: Server, names: Names
+) -> _Made:
     if server.state is not State.BARE:
         group = _GROUPS.get(server.state, Group.SKIPPED)
         return _Made(outcome_of(server, group, server.reason or _of_ours(server), _cure_of(server)))
     try:
-        return _made(given, document, server, names)
+        return _made(given, path, document, server, names)
     except JailError as error:
         return _Made(outcome_of(server, Group.REFUSED, error.message, error.hint))
 
@@ -195,20 +206,26 @@ _GROUPS = {
 }
 
 
-def _made(given: Circumstances, document: Document, server: Server, names: Names) -> _Made:
+def _made(
+    given: Circumstances, path: str, document: Document, server: Server, names: Names
+) -> _Made:
     """An entry that can be wrapped, wrapped; JailError where it cannot be after all."""
     words, loaders = _launch_as_started(given, server)
+    cwd = started_in(path, server.row, server.launch)
     chosen = names.choose(
         server.name,
         server.row.client,
-        Wanted(words, loaders),
+        Wanted(words, loaders, cwd if leans_on(words, cwd) else ""),
         is_strangers=server.row.scope is Scope.PROJECT,
     )
     change = wrap_entry(
         document, server, program=given.program, policy=chosen.name, is_file=os.path.isfile
     )
     if chosen.is_new:
-        names.texts[chosen.name] = marked(_policy_text(given, server, chosen.name, words), words)
+        names.texts[chosen.name] = marked(
+            _policy_text(given, server, chosen.name, words), words, cwd
+        )
+    note = "" if chosen.is_new else _shortfall(given, server, chosen.name, words, names)
     text = names.texts.get(chosen.name)
     outcome = msgspec.structs.replace(
         outcome_of(server, Group.DONE),
@@ -219,7 +236,26 @@ def _made(given: Circumstances, document: Document, server: Server, names: Names
         policy_is_unclaimed=chosen.is_unclaimed,
         moved=tuple(change.remembered.variables),
     )
-    return _Made(outcome, change, None if text is None else NewPolicy(chosen.name, text))
+    made = None if text is None else NewPolicy(chosen.name, text)
+    return _Made(outcome, change, made, note)
+
+
+def _shortfall(
+    given: Circumstances, server: Server, name: str, words: tuple[str, ...], names: Names
+) -> str:
+    """What to know of an entry whose policy was made for another one."""
+    reaching = {} if server.launch is None else server.launch.reaching
+    try:
+        meant = _policy_text(given, server, name, words)
+    except JailError:  # no first policy can be written for it: the one that is there has to do
+        return ""
+    missing = shortfalls(meant, names.text(name), {*reaching}, given.ground.home)
+    if not missing:
+        return ""
+    return (
+        f"'{server.name}' gets what the policy '{name}' shares, which is for the same command and "
+        f"has not {', '.join(missing)}: put that in if this server is to have it"
+    )
 
 
 def _launch_as_started(

@@ -18,10 +18,14 @@ _TRIES = 100
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """A launch that needs a policy: its command, and variables that its policy has to set."""
+    """A launch that needs a policy: its command, and variables that its policy has to set.
+
+    `cwd` is where its client starts it, as far as that is known and matters.
+    """
 
     command: tuple[str, ...]
     variables: dict[str, str]
+    cwd: str = ""
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -55,18 +59,32 @@ class Names:
                     return Chosen(name, is_new=False)
                 continue
             known = self._known(name)
-            fits = True if known is None else self._fits(*known, wanted)
+            fits = True if known is None else self._fits(*known, wanted, is_strangers=is_strangers)
             if fits or (fits is None and not is_strangers):
                 self._given[name] = wanted
                 return Chosen(name, is_new=known is None, is_unclaimed=fits is None)
         raise JailError(f"no policy name is free for '{server}'")
 
-    def _fits(self, text: str, policy: Policy, wanted: Wanted) -> bool | None:
+    def text(self, name: str) -> str:
+        """The text of a policy that was chosen, be it there or to be made."""
+        return self.texts[name] if name in self.texts else find_policy(self._places, name).text
+
+    def _fits(
+        self, text: str, policy: Policy, wanted: Wanted, *, is_strangers: bool
+    ) -> bool | None:
         """Whether a policy that is there is for this launch; None where nothing says so."""
         sets = policy.env.set.items()
         if policy.remote is not None or not wanted.variables.items() <= sets:
             return False
-        return is_for(self._places, self._home, text, policy, wanted.command)
+        return is_for(
+            self._places,
+            self._home,
+            text,
+            policy,
+            wanted.command,
+            cwd=wanted.cwd,
+            is_strangers=is_strangers,
+        )
 
     def _known(self, name: str) -> tuple[str, Policy] | None:
         try:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
+from contextlib import suppress
+from enum import Enum
+from typing import Final, NamedTuple
 
 import msgspec
 
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
+from mcp_jail.clients.known_launch import is_for
 from mcp_jail.clients.launches import Launch
 from mcp_jail.clients.matching import Match, matched
 from mcp_jail.clients.planning import Circumstances, Opened, carried_out, open_target, opened
@@ -16,7 +21,10 @@ from mcp_jail.clients.servers import Server, State
 from mcp_jail.clients.splices import taken_back
 from mcp_jail.clients.targets import Target
 from mcp_jail.clients.wrapping import Change, unwrap_entry
-from mcp_jail.errors import JailError
+from mcp_jail.config import load
+from mcp_jail.errors import JailError, UsageError
+from mcp_jail.store.places import HOME_VARIABLE
+from mcp_jail.store.policies import find_policy
 from mcp_jail.store.wrapped import Original, WrappedFile, digest_of, read_wrapped
 
 
@@ -45,7 +53,7 @@ def _unwrapped(given: Circumstances, target: Target, found: Opened) -> FilePlan:
     outcomes, changes, gone = [], [], set()
     for _, server in meant:
         match = matches.get(server.place, Match())
-        outcome, change = _one(server, still.get(server.place), match)
+        outcome, change = _one(given, server, still.get(server.place), match)
         outcomes.append(outcome)
         if change is not None:
             changes.append((still[server.place][0], change, server.row))
@@ -99,7 +107,7 @@ def _exact(found: Opened, known: WrappedFile, meant: set[KeyPath]) -> tuple[byte
 
 
 def _one(
-    before: Server, now: tuple[Document, Server] | None, match: Match
+    given: Circumstances, before: Server, now: tuple[Document, Server] | None, match: Match
 ) -> tuple[Outcome, Change | None]:
     words = () if before.launch is None else before.launch.words
 
@@ -119,22 +127,83 @@ def _one(
         reason = "somebody wrote it by hand: it does not say what it was before"
         return put(Group.SKIPPED, reason), None
     document, server = now
-    if match.trouble:
-        hint = f"the variables stand in its policy: mcp-jail show {now[1].ours.policy}"
-        return msgspec.structs.replace(put(Group.REFUSED, match.trouble), hint=hint), None
-    reason = "by what the entry says; its layout may differ from before"
-    hint = ""
-    if match.number is None:
-        reason = "by what the entry says; mcp-jail has no record of it"
-        hint = f"variables that had moved are in its policy: mcp-jail show {now[1].ours.policy}"
+    told = _told(given, now[1], match)
+    if told.is_refused:
+        return msgspec.structs.replace(put(Group.REFUSED, told.reason), hint=told.hint), None
     try:
         change = unwrap_entry(document, server, match.remembered)
     except DocumentError as error:
         return put(Group.REFUSED, error.message), None
     back = server.ours.command if server.ours else ()
     moved = {*match.remembered.variables} - _names(server.launch)
-    done = put(Group.DONE, reason, back)
-    return msgspec.structs.replace(done, hint=hint, moved=tuple(sorted(moved))), change
+    done = put(Group.DONE, told.reason, back)
+    return msgspec.structs.replace(done, hint=told.hint, moved=tuple(sorted(moved))), change
+
+
+class _Told(NamedTuple):
+    """What there is to say of an entry that goes back by what it says, or why it does not."""
+
+    reason: str
+    hint: str = ""
+    is_refused: bool = False
+
+
+def _told(given: Circumstances, server: Server, match: Match) -> _Told:
+    policy = (server.ours and server.ours.policy) or ""
+    is_named = server.name in given.only
+    by_name = f"if it is as you want it: --server {shlex.quote(server.name)}"
+    if match.trouble:
+        hint = f"the variables stand in its policy: mcp-jail show {policy}"
+        return _Told(match.trouble, hint, is_refused=True)
+    if match.altered:
+        reason = (
+            f"it starts another command than the one that was wrapped, which is {match.altered}"
+        )
+        return _Told(reason, "" if is_named else by_name, is_refused=not is_named)
+    if match.number is not None:
+        return _Told("by what the entry says; its layout may differ from before")
+    fits = _fits(given, server, policy)
+    if fits is _Fits.NO_POLICY and server.state is State.WRAPPED:
+        return _Told(_LOST.format(policy), _WHERE_ELSE, is_refused=True)
+    if fits is not _Fits.YES and not is_named:
+        reason = f"mcp-jail has no record of it, and no policy '{policy}' that is for its command"
+        return _Told(reason, by_name, is_refused=True)
+    hint = f"variables that had moved are in its policy: mcp-jail show {policy}"
+    if fits is _Fits.NO_POLICY:
+        hint = f"variables that another mcp-jail moved would be in its policy '{policy}'"
+    return _Told("by what the entry says; mcp-jail has no record of it", hint)
+
+
+_LOST: Final = (
+    "neither a record of it nor its policy '{}' is here, so variables that had moved there would "
+    "be lost"
+)
+_WHERE_ELSE: Final = (
+    f"if {HOME_VARIABLE} was set when it was wrapped, set it for unwrap too; else write the "
+    "server's own command into the entry"
+)
+
+
+class _Fits(Enum):
+    NO_POLICY = "its policy is not here"
+    NOT_KNOWN = "its policy does not say that it is for this command"
+    YES = "its policy is for this command"
+
+
+def _fits(given: Circumstances, server: Server, name: str) -> _Fits:
+    """Whether a policy says what no record does."""
+    try:
+        file = find_policy(given.places, name)
+    except UsageError:
+        return _Fits.NO_POLICY
+    with suppress(JailError):  # one that is broken says nothing
+        policy, command = (
+            load(file.text, file.path).policy,
+            server.ours.command if server.ours else (),
+        )
+        if is_for(given.places, given.ground.home, file.text, policy, command):
+            return _Fits.YES
+    return _Fits.NOT_KNOWN
 
 
 def _names(launch: Launch | None) -> set[str]:

@@ -72,6 +72,7 @@ def changes(approved: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, .
         lines += [f"- {what} {name}" for name in before if name not in after]
         lines += [f"+ {what} {name}" for name in after if name not in before]
     lines += _scripts(approved.get("scripts", {}), now.get("scripts", {}))
+    lines += _links(approved.get("places", {}), now.get("places", {}))
     for key in dict.fromkeys((*approved, *now)):
         if key not in _TOLD and approved.get(key) != now.get(key):
             sides = (("-", approved), ("+", now))
@@ -97,7 +98,7 @@ def _places(launch: Mapping[str, Any]) -> list[str]:
     return [*launch.get("argv", ())[:1], *launch.get("interpreters", ())]
 
 
-_TOLD: Final = frozenset({"argv", "cwd", "env", "for", "interpreters", "scripts"})
+_TOLD: Final = frozenset({"argv", "cwd", "env", "for", "interpreters", "places", "scripts"})
 _OTHERWISE: Final = " (with another secret, or one that was kept as it is)"
 
 
@@ -109,4 +110,15 @@ def _scripts(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
         else f"{'-' if name in before else '+'} script {name}"
         for name in dict.fromkeys((*before, *after))
         if before.get(name) != after.get(name)
+    ]
+
+
+def _links(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Where links on the way to a script led, and lead."""
+    return [
+        f"{sign} {name} leads to {side[name]}"
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+        for sign, side in (("-", before), ("+", after))
+        if name in side
     ]

@@ -53,13 +53,17 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class WrappedEntry(msgspec.Struct, frozen=True):
-    """An entry as `wrap` left it: where it stood, by its name, and a digest of what it says."""
+    """An entry as `wrap` left it: where it stood, by its name, and a digest of what it says.
+
+    `command` is the server's own, for people to read: without its secrets.
+    """
 
     path: tuple[str | int, ...]
     client: str
     policy: str
     says: str
     remembered: Remembered = Remembered()
+    command: tuple[str, ...] = ()
 
 
 class Step(msgspec.Struct, frozen=True):
