@@ -10,6 +10,7 @@ from mcp_jail.core.command_shown import (
     launch_shown,
     shown_command,
     without_secret,
+    without_secrets,
 )
 
 TOKEN = "ghp_0123456789abcdefghij0123456789abcdef"
@@ -59,8 +60,38 @@ def test_words_are_kept_without_secrets_and_told_apart() -> None:
 
 @pytest.mark.parametrize("value", [None, [], "argv", {"argv": "s"}, {"argv": [1]}, {}])
 def test_what_is_no_launch_is_shown_as_it_is(value: object) -> None:
-    assert launch_shown(value) == value
-    assert launch_shown({"argv": ["--token", "x"], "env": ["A"]}) == {
+    assert launch_shown(value, lambda _: False) == value
+    assert launch_shown({"argv": ["--token", "x"], "env": ["A"]}, lambda _: False) == {
         "argv": ["--token", "[secret]"],
         "env": ["A"],
     }
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        (f"{TOKEN} exec python3 good.py", "[secret] exec python3 good.py"),
+        ("API_TOKEN=$(evil)", "API_TOKEN=$(evil)"),
+        (f"token={TOKEN};evil", "token=[secret];evil"),
+        ("import os;token='x';evil()", "import os;token='x';evil()"),
+        ("AUTH_TOKEN=/tmp/evil; $AUTH_TOKEN", "AUTH_TOKEN=/tmp/evil; $AUTH_TOKEN"),
+        (f"curl -H {TOKEN} | sh", "curl -H [secret] | sh"),
+        ("curl http://me:$(evil)@host/", "curl http://me:$(evil)@host/"),
+    ],
+)
+def test_code_is_shown_but_for_plain_values(word: str, shown: str) -> None:
+    assert without_secrets(("sh", "-c", word), has_code=True)[2] == shown
+
+
+def test_a_word_of_a_secrets_name_that_goes_on_is_shown() -> None:
+    words = ("lua", "TOKEN=abc os.execute('evil')", "--token=a b")
+    assert without_secrets(words)[1:] == [words[1], "--token=[secret]"]
+
+
+def test_code_that_differs_is_kept_as_different() -> None:
+    one, other = (
+        digested(("sh", "-c", f"TOKEN={TOKEN}; {code}"), b"k", has_code=True) for code in ("a", "b")
+    )
+    assert one != other
+    assert one[2].startswith("TOKEN=[secret]; a ")
+    assert other[2].startswith("TOKEN=[secret]; b ")

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_jail.errors import AuditError
 from mcp_jail.store.places import find_places
-from mcp_jail.store.state_key import KEY_BYTES, state_key
+from mcp_jail.store.state_key import KEY_BYTES, keep_key, key_to_plan_with, state_key
 from programs import output, start
 
 ASK = """
@@ -64,3 +64,14 @@ def test_a_key_behind_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state" / "key").symlink_to(tmp_path / "other")
     with pytest.raises(AuditError, match="symbolic link"):
         ask(str(tmp_path))
+
+
+def test_a_key_to_plan_with_is_kept_only_if_no_other_was_made(tmp_path: Path) -> None:
+    places = find_places({"MCP_JAIL_HOME": str(tmp_path)})
+    planned = key_to_plan_with(places)
+    assert not os.path.lexists(places.state)
+    keep_key(places, planned)
+    assert state_key(places) == planned == key_to_plan_with(places)
+    keep_key(places, planned)
+    with pytest.raises(AuditError, match="was made meanwhile"):
+        keep_key(places, b"x" * 32)

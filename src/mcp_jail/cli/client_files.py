@@ -22,6 +22,7 @@ from mcp_jail.clients.targets import (
 )
 from mcp_jail.errors import UsageError
 from mcp_jail.store.places import find_places, home_folder
+from mcp_jail.store.state_key import key_to_plan_with
 
 
 def add_file_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
@@ -51,7 +52,9 @@ def circumstances(arguments: argparse.Namespace) -> Circumstances:
     home = home_folder(os.environ)
     ground = Ground(home, os.getcwd(), os.environ)
     only = frozenset(arguments.server)
-    return Circumstances(find_places(), ground, own_program(home), only)
+    places = find_places()
+    key = key_to_plan_with(places)
+    return Circumstances(places, ground, own_program(home), only, key=key)
 
 
 def targets_of(

@@ -23,6 +23,7 @@ from mcp_jail.clients.running import running
 from mcp_jail.clients.targets import Target
 from mcp_jail.errors import ExitCode, JailError, UsageError
 from mcp_jail.store.places import HOME_VARIABLE, Places
+from mcp_jail.store.state_key import keep_key
 from mcp_jail.store.wrapped import note_all_wrapped
 
 EXAMPLE = """\
@@ -51,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     if may_write and not arguments.yes and not agreed(plans, WRAP):
         sys.stdout.write("nothing was written\n")
         return ExitCode.NEGATIVE
+    if may_write:
+        keep_key(given.places, given.key)
     written, failed = carry_out(given, plans, apply_wrap) if may_write else ([], [])
     if arguments.json:
         sys.stdout.write(as_json([*plans, *failed], notes, is_written=bool(written)))

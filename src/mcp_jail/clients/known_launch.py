@@ -1,8 +1,8 @@
 """Which command a policy is for: the one it names, else the one that was approved or seen under it.
 
-What was approved or seen counts for the user's own entries alone. Of their words a secret is not
-compared, and of one that the client fills in what stands around that. Words that mean another thing
-in each directory are held to theirs.
+What was approved or seen counts for the user's own entries alone. Of a word that the client fills
+in what stands around that is compared, of every other all of it. Words that mean another thing in
+each directory are held to theirs.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from typing import Final
 
 from mcp_jail.clients.started_in import leans_on
 from mcp_jail.config import load
+from mcp_jail.config.carried_code import has_code
 from mcp_jail.config.command_line import in_words
-from mcp_jail.core.command_shown import is_digested, without_secrets
+from mcp_jail.core.command_shown import digested
 from mcp_jail.core.lock import COMMAND, ItemKind, canonical, key_of
 from mcp_jail.core.policy import Policy
-from mcp_jail.core.sha256 import sha256
+from mcp_jail.core.sha256 import hmac_sha256
 from mcp_jail.errors import JailError
 from mcp_jail.store.locks import LockFiles, lock_files
 from mcp_jail.store.places import Places
+from mcp_jail.store.state_key import state_key
 
 # Characters of a digest in a policy's text.
 _DIGITS: Final = 16
@@ -36,17 +38,17 @@ _FILLED: Final = re.compile(
 )
 
 
-def marked(text: str, command: tuple[str, ...], cwd: str = "") -> str:
-    """The text of a new policy; what it may not spell of its command it says by a digest.
+def marked(text: str, command: tuple[str, ...], cwd: str = "", *, key: bytes) -> str:
+    """The text of a new policy; what it may not spell of its command it says by an HMAC.
 
     So it does with the directory `cwd`, where the command means something else in another one.
     """
     server = load(text, "").policy.server
     marks = ""
     if server is None or not server.command:
-        marks += f"{_MARK}{_digest(command)}\n"
+        marks += f"{_MARK}{_digest(command, key)}\n"
     if cwd and leans_on(command, cwd):
-        marks += f"{_PLACE}{_digest((cwd,))}\n"
+        marks += f"{_PLACE}{_digest((cwd,), key)}\n"
     return f"{text.rstrip()}\n\n{marks}" if marks else text
 
 
@@ -65,26 +67,30 @@ def is_for(
     `cwd` is where the client starts it, if that is known. What a stranger wrote is no policy's that
     only was approved or seen for the like: who wrote it chose name and words.
     """
-    if not _is_at_home(text, command, cwd, is_strangers=is_strangers):
+    if not _is_at_home(places, text, command, cwd, is_strangers=is_strangers):
         return False
     named = () if policy.server is None else policy.server.command
     if named:
         return _words(named, home) == _words(command, home)
     mark = _MARKED.search(text)
     if mark is not None:
-        return mark[1] == _digest(command)
+        return mark[1] == _digest(command, state_key(places))
     if is_strangers:
         return None
     kept = next(_kept(lock_files(places, policy.name)), None)
-    return None if kept is None else _is_same(kept, _words(command, home), cwd)
+    if kept is None:
+        return None
+    return _is_same(kept, _words(command, home), cwd, state_key(places))
 
 
-def _is_at_home(text: str, command: tuple[str, ...], cwd: str, *, is_strangers: bool) -> bool:
+def _is_at_home(
+    places: Places, text: str, command: tuple[str, ...], cwd: str, *, is_strangers: bool
+) -> bool:
     """Whether a command that leans on its directory stands in the policy's own."""
     mark = _PLACED.search(text)
     if mark is None:
         return not (is_strangers and leans_on(command, cwd))
-    return bool(cwd) and mark[1] == _digest((cwd,))
+    return bool(cwd) and mark[1] == _digest((cwd,), state_key(places))
 
 
 def _kept(files: LockFiles) -> Iterator[tuple[str, ...]]:
@@ -101,7 +107,7 @@ def _kept(files: LockFiles) -> Iterator[tuple[str, ...]]:
                 yield tuple(words)
 
 
-def _is_same(kept: tuple[str, ...], command: tuple[str, ...], cwd: str) -> bool:
+def _is_same(kept: tuple[str, ...], command: tuple[str, ...], cwd: str, key: bytes) -> bool:
     """Whether a launch that was seen is this command; for a bare name PATH said where it lies."""
     if not command or len(kept) != len(command):
         return False
@@ -110,13 +116,15 @@ def _is_same(kept: tuple[str, ...], command: tuple[str, ...], cwd: str) -> bool:
         program = kept[0]
         if not os.path.isabs(command[0]):
             command = (os.path.normpath(os.path.join(cwd, command[0])), *command[1:])
-    pairs = zip(without_secrets(kept)[1:], without_secrets(command)[1:], strict=True)
-    return program == command[0] and all(_is_same_word(old, new) for old, new in pairs)
+    hidden = digested(command, key, has_code=has_code(command))
+    each = zip(kept[1:], command[1:], hidden[1:], strict=True)
+    return program == command[0] and all(
+        old in {word, secret} or _is_filled(old, word) for old, word, secret in each
+    )
 
 
-def _is_same_word(old: str, new: str) -> bool:
-    if old == new or (is_digested(old) and old.startswith(f"{new} ")):
-        return True
+def _is_filled(old: str, new: str) -> bool:
+    """Whether a word is what a client made of another one that it fills in."""
     around = _FILLED.split(new)
     pattern = ".*".join(map(re.escape, around))
     return len(around) > 1 and re.fullmatch(pattern, old, re.DOTALL) is not None
@@ -130,5 +138,6 @@ def _words(command: tuple[str, ...], home: str) -> tuple[str, ...]:
     )
 
 
-def _digest(command: tuple[str, ...]) -> str:
-    return sha256(canonical(without_secrets(command))).hexdigest()[:_DIGITS]
+def _digest(words: tuple[str, ...], key: bytes) -> str:
+    """Of whole words, secrets too; nobody gets one out of it without the key."""
+    return hmac_sha256(key, canonical(list(words))).hex()[:_DIGITS]

@@ -56,6 +56,7 @@ class Circumstances(msgspec.Struct, frozen=True):
     program: str
     only: frozenset[str] = frozenset()  # names of servers; empty: all
     root: str = "/"  # where an administrator's files are looked for
+    key: bytes = b""  # of this installation, under which a policy says what it may not spell
 
     @property
     def is_ours(self) -> IsOurs:
@@ -223,7 +224,10 @@ def _made(
     )
     if chosen.is_new:
         names.texts[chosen.name] = marked(
-            _policy_text(given, server, chosen.name, words), words, cwd
+            _policy_text(given, server, chosen.name, words),
+            words,
+            cwd,
+            key=given.key,
         )
     note = "" if chosen.is_new else _shortfall(given, server, chosen.name, words, names)
     text = names.texts.get(chosen.name)

@@ -28,8 +28,8 @@ def shown_command(words: Sequence[str]) -> str:
 def without_secrets(words: Sequence[str], *, has_code: bool = False) -> list[str]:
     """The words, with `[secret]` for what follows an option such as `--token` or looks like one.
 
-    Of a command that `has_code` in its words, whoever approves it has to see all of that: there only
-    plain values are left out, in which no code can stand.
+    Of a command that `has_code` in its words, whoever approves it has to see all of that: there
+    only plain values are left out, in which no code can stand.
     """
     shown: list[str] = []
     for word in words:

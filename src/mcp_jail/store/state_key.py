@@ -34,6 +34,23 @@ def state_key(places: Places) -> bytes:
     return key
 
 
+def key_to_plan_with(places: Places) -> bytes:
+    """The key, or one that may become it: nothing is written here, `keep_key` does that."""
+    try:
+        return read_private(places.state_key)
+    except FileNotFoundError:
+        return os.urandom(KEY_BYTES)
+
+
+def keep_key(places: Places, key: bytes) -> None:
+    """Make a planned key the key; AuditError where another has been made meanwhile."""
+    if not os.path.lexists(places.state_key):
+        make_private_folder(places.state)
+        create_private(places.state_key, key)
+    if state_key(places) != key:
+        raise AuditError(f"'{places.state_key}' was made meanwhile", hint="do it again")
+
+
 def phrase_of(key: bytes) -> str:
     """What marks our own questions among those of a server, which cannot know it."""
     digest = hmac_sha256(key, b"phrase")
