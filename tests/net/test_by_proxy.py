@@ -39,7 +39,11 @@ def asked(request, then=b""):
 def through(place, send, server_name=None):
     with socket.create_connection(("127.0.0.1", 3128), 20) as raw:
         raw.sendall(f"CONNECT {place} HTTP/1.1\\r\\nHost: {place}\\r\\n\\r\\n".encode())
-        answer = raw.recv(1000).decode("latin-1")
+        answer = ""
+        while not answer.endswith("\\r\\n\\r\\n"):  # and nothing of what comes behind it
+            byte = raw.recv(1).decode("latin-1")
+            if not byte: return answer
+            answer += byte
         if " 200 " not in answer: return answer
         try:
             if server_name is not None:

@@ -84,7 +84,8 @@ def test_what_would_hold_a_reader_is_only_named(home: Home) -> None:
 
 
 def test_processes_are_found_whoever_started_them(home: Home) -> None:
-    found = left_by(home, "(sleep 99 &)")
+    is_there = "until grep -qz '^99$' /proc/[0-9]*/cmdline 2>/dev/null; do :; done"
+    found = left_by(home, f"(sleep 99 &)\n{is_there}")
     assert ("sleep", "99") in found.processes
     assert all("bwrap" not in words[0] for words in found.processes)
 
