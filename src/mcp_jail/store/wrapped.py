@@ -218,7 +218,10 @@ class _Sealed(msgspec.Struct, frozen=True):
 
 
 def _opened(places: Places, record: str, content: bytes) -> WrappedFile:
-    hint = f"rm {record}; unwrap then goes by what the entries themselves say"
+    hint = (
+        "the file as it was before lies beside it or beside this record (.bak): look at it, as "
+        f"variables that had moved stand there; then rm {record}, and unwrap goes by the entries"
+    )
     try:
         sealed = msgspec.json.decode(content, type=_Sealed)
         if sealed.v != VERSION:
