@@ -153,7 +153,7 @@ def test_many_wraps_and_unwraps_at_the_same_time_lose_nothing(home: Home) -> Non
         ]
         said = [each.communicate()[0] for each in at_once]
         assert [each for each in said if "Traceback" in each] == []
-        assert path.read_text() == text or path.read_text().count("mcp-jail") == 8
+        assert path.read_text() == text or path.read_text().count(f'"{MCP_JAIL}"') == 8
         done(home, "unwrap", "--client", "cursor", "--yes")
         assert path.read_text() == text, said
         assert [each.name for each in path.parent.iterdir()] == [path.name]
