@@ -219,8 +219,8 @@ class _Sealed(msgspec.Struct, frozen=True):
 
 def _opened(places: Places, record: str, content: bytes) -> WrappedFile:
     hint = (
-        "the file as it was before lies beside it or beside this record (.bak): look at it, as "
-        f"variables that had moved stand there; then rm {record}, and unwrap goes by the entries"
+        f"rm {record} lets unwrap go by the entries; before that, look at the file as it was: it "
+        "lies beside it or beside this record (.bak), and holds the variables that had moved"
     )
     try:
         sealed = msgspec.json.decode(content, type=_Sealed)
