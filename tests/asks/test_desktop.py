@@ -15,7 +15,7 @@ from jeepney import HeaderFields, message_bus
 from jeepney.io.blocking import Proxy
 
 from desktop_bus import NAME, asking, joined, notice, on, service, signal_to
-from mcp_jail.asks.desktop import user_bus
+from mcp_jail.asks.desktop_look import user_bus
 from mcp_jail.asks.notice import NOT_ANSWERED, PROGRAM, Said, notice_line, read_said
 
 

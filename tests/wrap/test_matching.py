@@ -135,8 +135,8 @@ def test_a_copy_of_a_wrapped_entry_is_what_its_original_was(home: ClientHome) ->
     assert servers(path) == {"a": json.loads(HOOKED), "b": json.loads(HOOKED)}
 
 
-def test_what_cannot_be_told_apart_is_refused_and_says_so(home: ClientHome) -> None:
-    """Two projects with a server of one name, whose policy sets what one of them had."""
+def in_two_projects(home: ClientHome) -> Path:
+    """Two wrapped projects with a server of one name and one policy; one of them was hooked."""
     projects = {"/p": {"mcpServers": {"a": json.loads(HOOKED)}}, "/q": {"mcpServers": {}}}
     path = home.write(".claude.json", json.dumps({"projects": projects}))
     home.wrap(path)
@@ -144,6 +144,12 @@ def test_what_cannot_be_told_apart_is_refused_and_says_so(home: ClientHome) -> N
     values["projects"]["/q"]["mcpServers"]["a"] = {"command": "node"}
     path.write_text(json.dumps(values))
     home.wrap(path)
+    return path
+
+
+def test_what_cannot_be_told_apart_is_refused_and_says_so(home: ClientHome) -> None:
+    """Two projects with a server of one name, whose policy sets what one of them had."""
+    path = in_two_projects(home)
     values = json.loads(path.read_text())
     found = [values["projects"][name]["mcpServers"]["a"] for name in ("/p", "/q")]
     assert found[0]["args"] == found[1]["args"], "one policy for both"
@@ -156,14 +162,11 @@ def test_what_cannot_be_told_apart_is_refused_and_says_so(home: ClientHome) -> N
 
 
 def test_those_that_say_the_same_get_back_their_own_where_none_has_moved(home: ClientHome) -> None:
-    projects = {"/p": {"mcpServers": {"a": json.loads(HOOKED)}}, "/q": {"mcpServers": {}}}
-    path = home.write(".claude.json", json.dumps({"projects": projects}))
-    home.wrap(path)
-    values = json.loads(path.read_text())
-    values["projects"]["/q"]["mcpServers"]["a"] = {"command": "node"}
-    path.write_text(json.dumps(values))
-    home.wrap(path)
+    path = in_two_projects(home)
     path.write_text(json.dumps(json.loads(path.read_text()), indent=1))
     home.unwrap(path)
     back: Any = json.loads(path.read_text())["projects"]
-    assert back == projects | {"/q": {"mcpServers": {"a": {"command": "node"}}}}
+    assert back == {
+        "/p": {"mcpServers": {"a": json.loads(HOOKED)}},
+        "/q": {"mcpServers": {"a": {"command": "node"}}},
+    }

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from mcp_jail.asks.notice import Notice
 from mcp_jail.core.hidden import marked
+from mcp_jail.core.shown import is_plain, odd_blanks_told
 
 # Characters of the arguments and of a name that are shown: what fits the six lines that the common
 # desktops show without a click.
@@ -58,20 +59,17 @@ def card(notice: Notice, screen: Screen) -> Card:
 def inert(text: str) -> str:
     """A text on one line, in which nothing acts and nothing is out of sight."""
     text = _BLANKS.sub(lambda found: f" ⟦{len(found[0])} blanks⟧ ", marked(text))
-    return _ODD_BLANK.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", text)
+    return odd_blanks_told(text).replace("\n", "⟦U+000A⟧")
 
 
 # Blanks of any width, Braille's empty cell too; as many as no sentence needs.
 _BLANKS: Final = re.compile("[\\s\u2800]{5,}")
-# What could pass for a space, or end a line.
-_ODD_BLANK: Final = re.compile("[^\\S ]|\u2800")
-# A title is read as plain text by most services and as markup by some; these are neither.
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@-]{1,64}")
 
 
 def _title(notice: Notice) -> str:
+    """Read as plain text by most services and as markup by some; a plain name is neither."""
     server, tool = (
-        text if _PLAIN.fullmatch(text) else other
+        text if is_plain(text) else other
         for text, other in ((notice.server, "a server"), (notice.tool, "a tool"))
     )
     return f"{server} asks to use {tool} ({notice.ticket})"

@@ -157,15 +157,6 @@ class Desktop:
             raise DesktopError(f"the bus has gone: {error}") from None
 
 
-def user_bus() -> str:
-    """The socket of the user's own bus, where systemd and every large desktop have it.
-
-    DBUS_SESSION_BUS_ADDRESS does not count: clients do not pass it on, and whoever writes a
-    client's entry could name a socket that a jailed server listens at.
-    """
-    return f"/run/user/{os.geteuid()}/bus"
-
-
 def _connected(path: str) -> Any:
     """A connection to the bus at a socket of ours, which nobody else could have put there."""
     try:

@@ -39,7 +39,7 @@ def look_at_desktop(bus: str = "") -> Looked:
     if not bus and not has_bus():
         return Looked(Way.NO_BUS)
     try:
-        from mcp_jail.asks.desktop import Desktop, DesktopError, user_bus  # noqa: PLC0415
+        from mcp_jail.asks.desktop import Desktop, DesktopError  # noqa: PLC0415
     except ImportError:
         return Looked(Way.NO_PACKAGE)
     try:
@@ -50,11 +50,19 @@ def look_at_desktop(bus: str = "") -> Looked:
     return Looked(_way(desktop.capabilities, desktop.service), _name(desktop.service))
 
 
+def user_bus() -> str:
+    """The socket of the user's own bus, where systemd and every large desktop have it.
+
+    DBUS_SESSION_BUS_ADDRESS does not count: clients do not pass it on, and whoever writes a
+    client's entry could name a socket that a jailed server listens at.
+    """
+    return f"/run/user/{os.geteuid()}/bus"
+
+
 def has_bus() -> bool:
     """Whether the user has a bus of their own, where their desktop's services are."""
-    path = f"/run/user/{os.geteuid()}/bus"
     try:
-        status = os.lstat(path)
+        status = os.lstat(user_bus())
     except OSError:
         return False
     return stat.S_ISSOCK(status.st_mode) and status.st_uid == os.geteuid()

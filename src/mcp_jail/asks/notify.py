@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_jail.asks.buttons import is_pressed_by_persons
 from mcp_jail.asks.card import Screen, card
+from mcp_jail.asks.desktop_look import user_bus
 from mcp_jail.asks.notice import (
     ANSWERED,
     BROKEN,
@@ -62,7 +63,7 @@ def main() -> int:
 
 def _asked(notice: Notice) -> Said | None:
     """What a person answered; None where nobody did, or nobody can be asked on this desktop."""
-    from mcp_jail.asks.desktop import Desktop, DesktopError, user_bus  # noqa: PLC0415
+    from mcp_jail.asks.desktop import Desktop, DesktopError  # noqa: PLC0415
 
     try:
         desktop = Desktop(notice.bus or user_bus())

@@ -11,16 +11,13 @@ from rich.text import Text
 from mcp_jail.asks.calling import call, call_all
 from mcp_jail.asks.protocol import AskView, GrantView
 from mcp_jail.cli.entry_lines import plain_text
-from mcp_jail.cli.inert_text import CUT, Line, json_lines, on_one_line, text_lines
+from mcp_jail.cli.inert_text import CUT, MARGIN, Line, json_lines, text_lines, written
 from mcp_jail.cli.out import bullet, console, folded, heading
 from mcp_jail.core.asks import Lasts
 from mcp_jail.core.shown import name_shown, unmistakable
 from mcp_jail.errors import UsageError
 from mcp_jail.store.places import Places
 from mcp_jail.store.runs import Run
-
-# Columns beside the arguments: the indent and the gutter.
-_BESIDE = 6
 
 
 def open_asks(places: Places) -> tuple[list[tuple[Run, AskView]], list[str]]:
@@ -60,7 +57,7 @@ def print_ask(view: AskView, *, full: bool = False) -> bool:
     Whether something of it is left out, which it says.
     """
     out = console()
-    width = max(out.width - _BESIDE, 40)
+    width = max(out.width - MARGIN, 40)
     what, how = view.name or view.method, "" if view.method == "tools/call" else f" ({view.method})"
     name = name_shown(what)
     heading(f"{view.ticket}  {plain_text(view.server)}: {name if name == what else 'named'}")
@@ -108,7 +105,7 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
 def _print_behind_gutters(lines: Sequence[Line]) -> None:
     out = console()
     for line in lines:
-        out.print(Text(f"    {line.gutter} {on_one_line(line.text)}".rstrip()), soft_wrap=True)
+        out.print(Text(written(line)), soft_wrap=True)
 
 
 def _is_whole(view: AskView) -> bool:

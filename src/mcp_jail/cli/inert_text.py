@@ -43,6 +43,11 @@ KEPT: Final = "~"
 ALIKE: Final = "?"
 
 
+# Columns before a text: the indent, the gutter and a blank.
+INDENT: Final = "    "
+MARGIN: Final = len(INDENT) + 2
+
+
 class Line(msgspec.Struct, frozen=True):
     """One line of somebody else's text behind its gutter, or one of ours about it."""
 
@@ -69,8 +74,13 @@ def text_lines(text: str, width: int, *, gutter: str = "|", cut: bool = True) ->
 
 def behind_gutter(texts: Iterable[str]) -> list[str]:
     """Texts as indented lines, each behind its gutter, for a stream whose width nobody knows."""
-    folded = (line for text in texts for line in text_lines(text, PLAIN_WIDTH - 6, cut=False))
-    return [f"    {line.gutter} {on_one_line(line.text)}".rstrip() for line in folded]
+    folded = (line for text in texts for line in text_lines(text, PLAIN_WIDTH - MARGIN, cut=False))
+    return [written(line) for line in folded]
+
+
+def written(line: Line) -> str:
+    """A line as it is written: indented, behind its gutter, and inert, whatever it was made of."""
+    return f"{INDENT}{line.gutter} {on_one_line(line.text)}".rstrip()
 
 
 def json_lines(text: str, width: int, *, gutter: str = "|", cut: bool = True) -> list[Line]:

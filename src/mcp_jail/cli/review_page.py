@@ -11,15 +11,11 @@ from typing import Final
 
 from rich.text import Text
 
-from mcp_jail.cli.inert_text import ALIKE, CUT, KEPT, Line, named, on_one_line, text_lines
+from mcp_jail.cli.inert_text import ALIKE, CUT, KEPT, MARGIN, Line, named, text_lines, written
 from mcp_jail.cli.item_page import Sheet, parts_of
 from mcp_jail.cli.out import console, counted, heading
 from mcp_jail.core.lock import Change, Drift
 from mcp_jail.core.review import SHORT_DIGEST, Review
-
-# Columns before a server's text: an indent, the gutter and a blank.
-_INDENT: Final = "    "
-_MARGIN: Final = len(_INDENT) + 2
 
 _STYLES: Final = {"+": "green", "-": "red", KEPT: "dim", CUT: "bold yellow", ALIKE: "bold yellow"}
 _CHANGES: Final = {
@@ -36,7 +32,7 @@ def print_items(drifts: Iterable[Drift], *, full: bool = False, word: str = "") 
     `word` stands in place of what changed.
     """
     out = console()
-    sheet = Sheet(out.width - _MARGIN, cut=not full)
+    sheet = Sheet(out.width - MARGIN, cut=not full)
     cuts = 0
     for drift in drifts:
         page = Text()
@@ -58,7 +54,7 @@ def print_lines(texts: Iterable[str]) -> None:
     page = Text()
     out = console()
     for text in texts:
-        for line in text_lines(text, out.width - _MARGIN, cut=False):
+        for line in text_lines(text, out.width - MARGIN, cut=False):
             _append(page, line)
     page.right_crop(1)
     out.print(page, soft_wrap=True)
@@ -81,9 +77,7 @@ def short_digest(review: Review) -> str:
 
 
 def _append(page: Text, line: Line) -> None:
-    """The one place where a line is written, so whatever it was made of, it is inert."""
-    text = f"{_INDENT}{line.gutter} {on_one_line(line.text)}"
-    page.append(text.rstrip() + "\n", style=_STYLES.get(line.gutter, ""))
+    page.append(written(line) + "\n", style=_STYLES.get(line.gutter, ""))
 
 
 def _era(drift: Drift) -> str:

@@ -16,7 +16,7 @@ from typing import Final
 from mcp_jail.clients.started_in import leans_on
 from mcp_jail.config import load
 from mcp_jail.config.carried_code import has_code
-from mcp_jail.config.command_line import in_words
+from mcp_jail.config.command_line import at_home, in_words
 from mcp_jail.core.command_shown import digested
 from mcp_jail.core.lock import COMMAND, ItemKind, canonical, key_of
 from mcp_jail.core.policy import Policy
@@ -133,9 +133,7 @@ def _is_filled(old: str, new: str) -> bool:
 def _words(command: tuple[str, ...], home: str) -> tuple[str, ...]:
     with suppress(JailError):  # a line that only a shell could take apart: as it is
         command = in_words(command, os.path.exists)
-    return tuple(
-        home + word[1:] if word == "~" or word.startswith("~/") else word for word in command
-    )
+    return at_home(command, home)
 
 
 def _digest(words: tuple[str, ...], key: bytes) -> str:

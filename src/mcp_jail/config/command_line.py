@@ -37,6 +37,13 @@ def in_words(
     return (*words, *command[1:])
 
 
+def at_home(command: tuple[str, ...], home: str) -> tuple[str, ...]:
+    """The command with `~` of its words expanded, which no shell does for a client."""
+    return tuple(
+        home + word[1:] if word == "~" or word.startswith("~/") else word for word in command
+    )
+
+
 _MORE_THAN_ONE: Final = 2
 
 

@@ -35,10 +35,15 @@ def name_shown(name: str) -> str:
 
     It may still speak: it belongs on a line of its own, and is no name beyond `NAME_LIMIT`.
     """
-    if _PLAIN.fullmatch(name):
+    if is_plain(name):
         return name
     told = unmistakable(name).replace("\\", "\\\\").replace('"', '\\"')
     return '"{}"'.format(told.replace("\n", "⟦U+000A⟧"))
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name has the plain characters of names only, and no more than is read at once."""
+    return _PLAIN.fullmatch(name) is not None
 
 
 _ODD_BLANK: Final = re.compile("[^\\S\n ]|\u2800")

@@ -5,7 +5,6 @@ It is given the few settings that say where and how to fetch, and no others.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -15,7 +14,7 @@ import msgspec
 
 from mcp_jail.errors import PackageError
 from mcp_jail.packages.installing import INSIDE_HOME
-from mcp_jail.packages.npmrc import Find, settings_of, text_of
+from mcp_jail.packages.npmrc import Find, at_home, settings_of, text_of
 from mcp_jail.packages.proxies import proxy_for
 from mcp_jail.packages.registries import Source, hosts_of, without_login
 
@@ -54,7 +53,7 @@ def npm_source(environ: Mapping[str, str], home: str, find: Find) -> Source:
         kept["strict-ssl"] = "false"
     env = {"npm_config_registry": registry}
     if settings.get("cafile"):
-        files[_ONLY] = certificates_in([_expanded(settings["cafile"], home)])
+        files[_ONLY] = certificates_in([at_home(settings["cafile"], home)])
         env["npm_config_cafile"] = f"{INSIDE_HOME}/{_ONLY}"
     if environ.get("NODE_EXTRA_CA_CERTS"):
         files[_BESIDE] = certificates_in([environ["NODE_EXTRA_CA_CERTS"]])
@@ -89,7 +88,3 @@ _CERTIFICATE: Final = re.compile(
 
 def _quoted(value: str) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _expanded(path: str, home: str) -> str:
-    return os.path.join(home, path[2:]) if path.startswith("~/") else path

@@ -33,7 +33,7 @@ def settings_of(environ: Mapping[str, str], home: str, find: Find) -> dict[str, 
 
     def path(key: str, *settings: Mapping[str, str]) -> str:
         value = next((each[key] for each in settings if each.get(key)), "")
-        return os.path.join(home, value[2:]) if value.startswith("~/") else value
+        return at_home(value, home)
 
     users = path("userconfig", own, built_in) or os.path.join(home, ".npmrc")
     user = _read(users, environ)
@@ -58,6 +58,11 @@ def read_npmrc(text: str, environ: Mapping[str, str]) -> dict[str, str]:
             _unquoted(value.strip()), environ
         )
     return found
+
+
+def at_home(path: str, home: str) -> str:
+    """A path of a setting; npm knows `~/` as the user's home."""
+    return os.path.join(home, path[2:]) if path.startswith("~/") else path
 
 
 def text_of(path: str) -> str:

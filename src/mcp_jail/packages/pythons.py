@@ -9,6 +9,7 @@ from typing import Final
 
 # `cpython-3.12.7-linux-x86_64-gnu`; no pre-releases and no other builds, which uv takes if asked.
 _NAME: Final = re.compile(r"cpython-(\d+)\.(\d+)\.(\d+)-linux-[a-z0-9_]+-(?:gnu|musl)")
+# What uv reads as no in a variable that is yes or no.
 _NO: Final = frozenset({"", "0", "false", "f", "no", "n", "off"})
 
 
@@ -17,7 +18,7 @@ def managed_python(environ: Mapping[str, str], home: str, version: str) -> str |
 
     uv takes one of these before one of PATH, unless it is told not to.
     """
-    if environ.get("UV_NO_MANAGED_PYTHON", "").lower() not in _NO:
+    if is_yes(environ, "UV_NO_MANAGED_PYTHON"):
         return None
     if environ.get("UV_PYTHON_PREFERENCE", "").lower() in {"system", "only-system"}:
         return None
@@ -30,6 +31,11 @@ def managed_python(environ: Mapping[str, str], home: str, version: str) -> str |
         if (match := _NAME.fullmatch(name)) and (parts := match.groups())[: len(wanted)] == wanted
     ]
     return next((path for _, path in sorted(found, reverse=True) if os.access(path, os.X_OK)), None)
+
+
+def is_yes(environ: Mapping[str, str], variable: str) -> bool:
+    """Whether a variable of uv's that is yes or no says yes."""
+    return environ.get(variable, "").lower() not in _NO
 
 
 def _listed(folder: str) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from mcp_jail.errors import PackageError
+from mcp_jail.packages.pythons import is_yes
 
 SYSTEM: Final = "/etc/uv/uv.toml"  # where no directory of XDG_CONFIG_DIRS has one
 
@@ -21,7 +22,6 @@ SYSTEM: Final = "/etc/uv/uv.toml"  # where no directory of XDG_CONFIG_DIRS has o
 _BY_SETTING: Final = {"index-strategy": "UV_INDEX_STRATEGY", "exclude-newer": "UV_EXCLUDE_NEWER"}
 CHOOSING: Final = tuple(_BY_SETTING.values())
 _NO_INDEX: Final = {"find-links": "UV_FIND_LINKS", "no-index": "UV_NO_INDEX"}
-_NO: Final = frozenset({"", "0", "false", "f", "no", "n", "off"})
 
 
 class Index(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ def _files(environ: Mapping[str, str], home: str) -> list[str]:
         if not os.path.isfile(path):
             raise PackageError(f"uv's settings '{path}', which UV_CONFIG_FILE names, are not there")
         return [path]
-    if environ.get("UV_NO_CONFIG", "").lower() not in _NO:
+    if is_yes(environ, "UV_NO_CONFIG"):
         return []
     own = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     machines = (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
@@ -87,7 +87,7 @@ def _refuse_others(environ: Mapping[str, str], files: list[dict[str, Any]]) -> N
         for settings in files:
             if settings.get(key):
                 raise _unknown(f"'{key}' in uv's settings", "UV_NO_CONFIG=1")
-        if environ.get(variable, "").lower() not in _NO:
+        if is_yes(environ, variable):
             raise _unknown(variable, f"{variable}=")
     for entry in _entries(files):
         if entry.get("format", "simple") != "simple":

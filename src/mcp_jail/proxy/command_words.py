@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from mcp_jail.config.command_line import in_words
+from mcp_jail.config.command_line import at_home, in_words
 from mcp_jail.core.command_shown import shown_command
 from mcp_jail.core.policy import Policy
 from mcp_jail.errors import LaunchMismatchError, UsageError
@@ -50,8 +50,4 @@ def command_of(
 
 
 def _in_words(command: tuple[str, ...], home: str) -> tuple[str, ...]:
-    """A command word by word, with `~` of its words expanded, which no shell does for a client."""
-    return tuple(
-        home + word[1:] if word == "~" or word.startswith("~/") else word
-        for word in in_words(command, os.path.exists)
-    )
+    return at_home(in_words(command, os.path.exists), home)

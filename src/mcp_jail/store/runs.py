@@ -92,16 +92,14 @@ def running(places: Places) -> list[Run]:
     container with the same home, is neither listed nor removed.
     """
     runs: list[Run] = []
-    for folder in places.runtimes:
-        for run in _all_in(folder):
-            if run.boot == _boot() and run.pid_space != _pid_space():
-                continue
-            if run.boot == _boot() and process_start(run.pid) == run.pid_started:
-                runs.append(run)
-            else:
-                for path in (os.path.join(folder, run.run + SUFFIX), run.socket):
-                    with suppress(OSError):
-                        os.unlink(path)
+    boot, pid_space = _boot(), _pid_space()
+    for run in (run for folder in places.runtimes for run in _all_in(folder)):
+        if run.boot == boot and run.pid_space != pid_space:
+            continue
+        if run.boot == boot and process_start(run.pid) == run.pid_started:
+            runs.append(run)
+        else:
+            _remove(run)
     return sorted(runs, key=lambda run: (run.started, run.run))
 
 
@@ -114,6 +112,12 @@ def process_start(pid: int) -> int | None:
         return None
     state, started = fields[0], int(fields[19])
     return None if state in (b"Z", b"X") else started
+
+
+def _remove(run: Run) -> None:
+    for path in (os.path.join(run.folder, run.run + SUFFIX), run.socket):
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def _all_in(folder: str) -> list[Run]:

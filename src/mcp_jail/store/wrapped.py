@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import sha256
 from hmac import compare_digest
 
@@ -21,6 +21,7 @@ from mcp_jail.errors import JailError
 from mcp_jail.store.files import (
     FileError,
     make_private_folder,
+    names_in,
     read_private,
     replace_private,
     unusable,
@@ -136,15 +137,13 @@ def all_wrapped(places: Places) -> tuple[list[WrappedFile], list[JailError]]:
     folder = _folder(places)
     found: list[WrappedFile] = []
     wrong: list[JailError] = []
-    with suppress(FileNotFoundError):
-        for name in sorted(os.listdir(folder)):
-            path = os.path.join(folder, name)
-            if not name.endswith(".json"):
-                continue
-            try:
-                found.append(_opened(places, path, read_private(path)))
-            except JailError as error:
-                wrong.append(error)
+    for path in (os.path.join(folder, each) for each in names_in(folder) if each.endswith(".json")):
+        try:
+            found.append(_opened(places, path, read_private(path)))
+        except FileNotFoundError:
+            continue  # unwrapped meanwhile
+        except JailError as error:
+            wrong.append(error)
     return found, wrong
 
 
