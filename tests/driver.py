@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -258,15 +258,43 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def processes_with(text: str) -> list[int]:
-    """The processes whose command line holds a text."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                line = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if text.encode() in line:
-                found.append(int(entry.name))
+def command_lines() -> dict[int, str]:
+    """The command line of every other process that this user can read, with blanks for its NULs.
+
+    Processes of other tests come and go meanwhile: one that has gone is not there, and a zombie's
+    is empty.
+    """
+    found = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        if int(name) != os.getpid():
+            with suppress(OSError):
+                line = Path(f"/proc/{name}/cmdline").read_bytes()
+                found[int(name)] = line.replace(b"\0", b" ").decode(errors="replace")
     return found
+
+
+def processes_with(text: str) -> list[int]:
+    """The processes whose command line holds a text; zombies have none."""
+    return [pid for pid, line in command_lines().items() if text in line]
+
+
+def parent_of(pid: int) -> int:
+    """The parent of a process; 0 for one that has gone."""
+    return int(_status(pid).get("PPid", "0"))
+
+
+def relay_of(guard: int) -> int:
+    """The relay of a guard: its one child that has put a filter on itself."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        lines = _status(int(name))
+        if lines.get("PPid") == str(guard) and lines["Seccomp"] == "2":
+            return int(name)
+    raise AssertionError("there is no relay")
+
+
+def _status(pid: int) -> dict[str, str]:
+    """The lines of /proc/PID/status; none for a process that has gone."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        return dict(line.split(":\t", 1) for line in lines)
+    return {}

@@ -10,10 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from driver import command_lines
 from jail.conftest import HERE, guard_environment
 
 DEADLINE = 10.0  # seconds; killed processes are gone in a few milliseconds
@@ -23,15 +25,7 @@ VICTIMS = ("keeper", "guard", "keeper, guard", "guard, keeper")
 
 def living(marker: str) -> dict[int, str]:
     """Processes with the marker on their command line; zombies have none."""
-    found = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            line = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-        if marker in line and int(name) != os.getpid():
-            found[int(name)] = line
-    return found
+    return {pid: line for pid, line in command_lines().items() if marker in line}
 
 
 def all_gone(marker: str) -> bool:
@@ -81,7 +75,10 @@ class Round:
     def keeper(self) -> int | None:
         """The guard's first child; there is none yet when the guard has hardly begun."""
         path = f"/proc/{self.guard.pid}/task/{self.guard.pid}/children"
-        words = Path(path).read_text().split() if os.path.exists(path) else []
+        try:
+            words = Path(path).read_text().split()
+        except OSError:
+            return None
         return int(words[0]) if words else None
 
     def kill(self, victims: str) -> None:
@@ -102,7 +99,8 @@ def top(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "share").mkdir()
     yield tmp_path
     for number in living(f"jail-killed-{os.getpid()}-"):
-        os.kill(number, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
 
 
 def time_to_start(top: Path) -> float:

@@ -10,11 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from driver import parent_of, processes_with
 from jail.conftest import HERE, World, guard_environment, run_guard
 
 DEADLINE = 10.0  # seconds; killed processes are gone in a few milliseconds
@@ -29,19 +31,6 @@ def poll(question: Callable[[], bool]) -> bool:
             return False
         time.sleep(0.005)
     return True
-
-
-def alive(marker: str) -> list[int]:
-    """Processes that have the marker on their command line; zombies have none."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            text = Path(f"/proc/{name}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if marker.encode() in text and int(name) != os.getpid():
-            found.append(int(name))
-    return found
 
 
 class Started:
@@ -83,7 +72,7 @@ class Started:
         self.process.communicate()
 
     def no_process_is_left(self) -> bool:
-        return poll(lambda: not alive(self.marker))
+        return poll(lambda: not processes_with(self.marker))
 
     def nothing_is_left(self) -> bool:
         return self.no_process_is_left() and poll(lambda: not self.left.exists())
@@ -101,8 +90,9 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Started]]:
     yield begin
     for one in started:
         one.kill()
-        for pid in alive(one.marker):
-            os.kill(pid, signal.SIGKILL)
+        for pid in processes_with(one.marker):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -112,7 +102,7 @@ def test_nothing_survives_a_guard_killed_at(stage: str, start: Callable[..., Sta
     if stage == "running":
         assert poll(guard.mark.exists)
     guard.kill()
-    assert guard.nothing_is_left(), alive(guard.marker)
+    assert guard.nothing_is_left(), processes_with(guard.marker)
     assert guard.mark.exists() == (stage == "running")
 
 
@@ -123,7 +113,7 @@ def test_no_server_starts_when_the_guard_is_killed_before_it_says_go(
         guard = start(stage="launched" if number % 2 else "verified")
         guard.reach("launched" if number % 2 else "verified")
         guard.kill()
-        assert guard.nothing_is_left(), alive(guard.marker)
+        assert guard.nothing_is_left(), processes_with(guard.marker)
         assert not guard.mark.exists()
 
 
@@ -133,7 +123,7 @@ def test_nothing_survives_a_guard_killed_at_any_moment(start: Callable[..., Star
         guard = start()
         time.sleep(chance.uniform(0.02, 0.25))
         guard.kill()
-        assert guard.no_process_is_left(), alive(guard.marker)
+        assert guard.no_process_is_left(), processes_with(guard.marker)
 
 
 def test_the_jail_ends_with_its_keeper(start: Callable[..., Started]) -> None:
@@ -141,13 +131,10 @@ def test_the_jail_ends_with_its_keeper(start: Callable[..., Started]) -> None:
     guard.reach("running")
     assert poll(guard.mark.exists)
     keeper = next(
-        pid
-        for pid in alive(guard.marker)
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
-        == str(guard.process.pid)
+        pid for pid in processes_with(guard.marker) if parent_of(pid) == guard.process.pid
     )
     os.kill(keeper, signal.SIGKILL)
-    assert poll(lambda: set(alive(guard.marker)) <= {guard.process.pid, keeper})
+    assert poll(lambda: set(processes_with(guard.marker)) <= {guard.process.pid, keeper})
 
 
 # A guard of its own that kills its keeper: before bwrap has said anything, at some moment, when the
@@ -190,7 +177,7 @@ def test_nothing_survives_a_keeper_killed_while_the_jail_is_built(
     marker = f"jail-keeperless-{os.getpid()}-{when}-{delay}"
     words = [sys.executable, "-c", KEEPER_KILLED, str(tmp_path / "home"), marker, when, str(delay)]
     guard = subprocess.run(words, env=guard_environment(), timeout=60, check=False)
-    left = [] if poll(lambda: not alive(marker)) else alive(marker)
+    left = [] if poll(lambda: not processes_with(marker)) else processes_with(marker)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert (guard.returncode, left) == (0, [])
@@ -203,7 +190,7 @@ def test_a_daemon_of_the_server_ends_with_the_server(world: World, tmp_path: Pat
         {"command": ["/bin/sh", "-c", text, marker], "home": str(world.home)}, tmp_path
     )
     assert done.stdout == "here\n"
-    assert poll(lambda: not alive(marker))
+    assert poll(lambda: not processes_with(marker))
 
 
 def test_a_project_is_unchanged_after_a_run(world: World, tmp_path: Path) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from driver import PYTHON, SERVERS
+from driver import PYTHON, SERVERS, relay_of
 from mcp_jail.core.network import TOLD_LIMIT
 from net.conftest import Jailed, Machine, Start
 
@@ -110,13 +109,3 @@ def resident(pid: int) -> int:
     status = Path(f"/proc/{pid}/status").read_text()
     (found,) = re.findall(r"VmRSS:\s+(\d+) kB", status)
     return int(found)
-
-
-def relay_of(above: int) -> int:
-    """The relay of a guard: its one child that has put a filter on itself."""
-    for status in Path("/proc").glob("[0-9]*/status"):
-        with suppress(OSError, KeyError):
-            lines = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
-            if lines["PPid"] == str(above) and lines["Seccomp"] == "2":
-                return int(status.parent.name)
-    raise AssertionError("there is no relay")

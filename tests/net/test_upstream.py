@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-from driver import MCP_JAIL, Home
+from driver import MCP_JAIL, Home, command_lines
 from gate.internet import OTHER, PUBLIC
 from gate.world import OWN
 from net.conftest import Machine, Start
@@ -45,7 +43,7 @@ def test_a_name_goes_by_the_proxy_which_alone_knows_it(
         refused = jail.sh("curl -sS -m 20 https://other.example.com/who")
         assert refused.startswith("curl: (")
         environ = jail.sh("env")
-        arguments = b"".join(path.read_bytes() for path in arguments_of_all())
+        arguments = "".join(command_lines().values())
         tried = jail.tried()
     assert machine.log("questions") == before
     assert {"far.example.com:443", "api.example.com:80", "far.example.com:2222"} <= reached(tried)
@@ -55,15 +53,10 @@ def test_a_name_goes_by_the_proxy_which_alone_knows_it(
     assert failed["reason"].endswith(f"the proxy {OTHER}:{PROXY}: answers 403")
     (start,) = (entry for entry in home.audit() if entry["kind"] == "start")
     assert start["detail"]["network"]["upstream_proxy"] == f"{OTHER}:{PROXY}"
-    whole = (home.state / "fs.jsonl").read_text() + environ + arguments.decode(errors="replace")
+    whole = (home.state / "fs.jsonl").read_text() + environ + arguments
     for secret in (PASSWORD, "s3cret", PROXY_LOGIN):
         assert secret not in whole
     assert "me:" not in jail.client.stderr.decode()
-
-
-def arguments_of_all() -> list[Path]:
-    """The command lines of all processes that are there."""
-    return [path for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
 
 
 def test_the_name_is_still_checked_and_what_no_rule_opens_is_not_asked_for(

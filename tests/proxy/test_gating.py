@@ -16,7 +16,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver import MCP_JAIL, PYTHON, SERVERS, Home, command, running, started
+from driver import MCP_JAIL, PYTHON, SERVERS, Home, command, relay_of, running, started
 from mcp_jail.core.audit import Kind
 from mcp_jail.core.events import NetTried
 from mcp_jail.core.hosts import read_rule
@@ -232,16 +232,6 @@ def greet(listening: socket.socket) -> None:
                 taken.sendall(b"hello\n")
 
 
-def child_with_filter(guard: int) -> int:
-    """The relay of a guard: its one child that has put a filter on itself."""
-    for status in Path("/proc").glob("[0-9]*/status"):
-        with suppress(OSError):
-            lines = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
-            if lines["PPid"] == str(guard) and lines["Seccomp"] == "2":
-                return int(status.parent.name)
-    raise AssertionError("there is no relay")
-
-
 def test_a_run_goes_on_without_its_relay_and_reaches_nothing(
     home: Home, listener: socket.socket
 ) -> None:
@@ -253,7 +243,7 @@ def test_a_run_goes_on_without_its_relay_and_reaches_nothing(
     with started(home, "run", "fs", *command("shell.py")) as client:
         client.open()
         assert "hello" in str(client.call("sh", line=line))
-        os.kill(child_with_filter(client.process.pid), signal.SIGKILL)
+        os.kill(relay_of(client.process.pid), signal.SIGKILL)
         client.wait_for_stderr("error: the gate has failed, nothing passes any more")
         after = client.call("sh", line=line)["content"]
         assert "hello" not in str(after)
