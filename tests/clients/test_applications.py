@@ -15,6 +15,12 @@ from driver import MCP_JAIL, Home, command, wait_until
 # Servers of the old protocol, of both, in JavaScript and in Python, with and without directories.
 JAILED = ("everything", "filesystem", "memory", "time")
 
+# Claude Code ends a server as soon as it knows that it is there. Where the machine is busy, that is
+# at times before the server has acknowledged the subscription.
+ATTEMPTS = 5
+
+Messages = list[dict[str, Any]]
+
 # A server of the new protocol whose lists may change, for which a client keeps a request open.
 CHANGING = """\
 from mcp.server.mcpserver import MCPServer
@@ -81,24 +87,34 @@ def test_claude_code_finds_jailed_servers_healthy(clients: Applications, peers: 
 def test_claude_code_subscribes_to_a_server_of_the_new_protocol(
     clients: Applications, home: Home, python_servers: Path
 ) -> None:
-    script, sent, heard = home.projects / "server.py", home.path / "sent", home.path / "heard"
-    script.write_text(CHANGING)
+    (home.projects / "server.py").write_text(CHANGING)
     home.write_policy("tools: {default: allow}\n", "changing")
-    ours = [str(MCP_JAIL), "run", "changing", "--", str(python_servers / "python"), str(script)]
+    talks = (overheard(clients, home, python_servers / "python") for _ in range(ATTEMPTS))
+    sent, heard = next(talk for talk in talks if any(map(is_acknowledgement, talk[1])))
+    opening = [request["method"] for request in sent[:2]]
+    assert opening == ["server/discover", "subscriptions/listen"]
+    acknowledged = next(filter(is_acknowledgement, heard))["params"]["_meta"]
+    assert acknowledged["io.modelcontextprotocol/subscriptionId"] == sent[1]["id"]
+
+
+def overheard(clients: Applications, home: Home, python: Path) -> tuple[Messages, Messages]:
+    """What Claude Code and a jailed server said to each other while it listed its servers."""
+    sent, heard = home.path / "sent", home.path / "heard"
+    ours = [str(MCP_JAIL), "run", "changing", "--", str(python), str(home.projects / "server.py")]
     listening = f'tee {sent} | "$@" | tee {heard}'
     said = clients.claude({"changing": ["/bin/sh", "-c", listening, "sh", *ours]})
     assert lines(said, "Connected") == {"changing"}, said
     assert ends(home, "changing")
-    requests = [json.loads(line) for line in sent.read_text().splitlines()]
-    opening = [request["method"] for request in requests[:2]]
-    assert opening == ["server/discover", "subscriptions/listen"]
-    answers = [json.loads(line) for line in heard.read_text().splitlines()]
-    acknowledged = next(
-        answer["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"]
-        for answer in answers
-        if answer.get("method") == "notifications/subscriptions/acknowledged"
-    )
-    assert acknowledged == requests[1]["id"]
+    return messages(sent), messages(heard)
+
+
+def messages(path: Path) -> Messages:
+    """The whole lines of a file; its writer may have been ended in the middle of one."""
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
+
+
+def is_acknowledgement(message: dict[str, Any]) -> bool:
+    return message.get("method") == "notifications/subscriptions/acknowledged"
 
 
 def test_a_server_that_does_not_end_costs_claude_code_no_audit(
