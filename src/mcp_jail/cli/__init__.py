@@ -6,8 +6,9 @@ a copy of what is there.
 
 from __future__ import annotations
 
-import os
 import sys
+
+from mcp_jail.cli import streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 def main(argv: list[str] | None = None) -> int:
     """Carry out one command; the process's exit code."""
     arguments = sys.argv[1:] if argv is None else argv
+    streams.open_closed()
     try:
-        return _carry_out(arguments)
+        exit_code = _carry_out(arguments)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return 1
     except BrokenPipeError:
-        # Nothing more can be flushed to it; the interpreter would try at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.let_go()
         return 0
     except Exception as error:
         from mcp_jail.errors import JailError
@@ -32,6 +34,7 @@ def main(argv: list[str] | None = None) -> int:
             raise
         _explain(error)
         return error.exit_code
+    return exit_code
 
 
 def _carry_out(arguments: list[str]) -> int:
@@ -40,9 +43,8 @@ def _carry_out(arguments: list[str]) -> int:
 
         return run.main(arguments[1:])
     from mcp_jail.cli import commands
-    from mcp_jail.cli.out import print_anything
 
-    print_anything(sys.stdout)
+    streams.speak_plainly()
     return commands.main(arguments)
 
 

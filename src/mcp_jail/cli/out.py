@@ -6,7 +6,6 @@ here. Words are never broken, so that a path can be copied; a line that is one l
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -21,12 +20,6 @@ PLAIN_WIDTH = 80
 
 # Columns below which folding would leave a word a line; what is narrower folds by itself.
 MIN_WIDTH = 40
-
-
-def print_anything(stream: object) -> None:
-    """Let a stream replace what its encoding has no character for, instead of failing."""
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="replace")
 
 
 def console() -> Console:

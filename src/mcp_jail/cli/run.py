@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 
+from mcp_jail.cli import streams
 from mcp_jail.core.loaders import is_loader_variable
 
 TYPE_CHECKING = False
@@ -64,6 +65,7 @@ OURS = frozenset(
 def main(arguments: list[str]) -> int:
     """Run one server; returns when client or server have closed."""
     if arguments[:1] in (["-h"], ["--help"]):
+        streams.speak_plainly()
         sys.stdout.write(HELP)
         return 0
     name, policy_file, command = parse(arguments)
