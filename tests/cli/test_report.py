@@ -15,7 +15,7 @@ import pytest
 
 from chains import run_lines, sealed
 from mcp_jail.cli import report
-from mcp_jail.core.audit import Entry, Kind
+from mcp_jail.core.audit import Chain, Entry, Kind
 from mcp_jail.errors import UsageError
 from mcp_jail.store.places import find_places
 
@@ -130,6 +130,27 @@ def test_the_table_for_people_fits_80_columns_whatever_a_server_calls_things(
     assert "\x1b" not in out
     assert "\u202e" not in out
     assert "and 27 more (--json has all)" in out
+
+
+def test_what_an_install_fetched_stands_by_itself(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    net = Entry(kind=Kind.NET, method="connect", name="registry.example:443", verdict="allow")
+    chain = Chain("two")
+    fetched = [chain.seal(each, NOW) for each in (Entry(kind=Kind.START), net)]
+    write(state, "files", [*fetched, *sealed("one", call("read"), times=[NOW])])
+    assert run() == 0
+    words = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "files (1 run) 1" in words  # no host of the server's
+    assert words.index("registry.example:443 1") == words.index("files (mcp-jail install)") + 1
+    assert run("--csv") == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["what"]: row["opened"] for row in rows} == {
+        "server": "0",
+        "tool": "",
+        "fetched": "1",
+    }
+    assert as_json(capsys)["files"]["fetched"]["registry.example:443"]["opened"] == 1
 
 
 def test_the_table_says_what_happened(state: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from chains import CALL, sealed
-from mcp_jail.core.audit import Entry, Kind
+from mcp_jail.core.audit import Chain, Entry, Kind
 from mcp_jail.core.totals import (
     NAMES_LIMIT,
     OTHERS,
@@ -94,6 +94,31 @@ def test_hosts_are_counted_with_what_was_opened_refused_and_sent() -> None:
         "b.example": Host(refused=1),
     }
     assert totals.odd.gate == 7
+
+
+def install(run: str, *entries: Entry) -> list[bytes]:
+    """The lines of `mcp-jail install`: no run of a server, so its start names no version."""
+    chain = Chain(run)
+    return [chain.seal(each, NOW) for each in (Entry(kind=Kind.START), *entries)]
+
+
+@pytest.mark.parametrize("since", [0, NOW - 1])
+def test_what_an_install_fetched_is_not_what_its_server_tried(since: int) -> None:
+    fetched = install("two", net("connect", "registry.example:443"), Entry(kind=Kind.END))
+    server = sealed("one", net("connect", "a.example:443"), times=[NOW])
+    mixed = [server[0], *fetched[:2], *server[1:], fetched[2]]
+    totals = totals_of(mixed, since=since)
+    assert totals.hosts == {"a.example:443": Host(opened=1)}
+    assert totals.fetched == {"registry.example:443": Host(opened=1)}
+    assert totals.runs == 1
+
+
+def test_an_install_that_began_before_the_time_is_still_one() -> None:
+    begun, *later = install("two", net("connect", "registry.example:443"))
+    earlier = begun.replace(b'"t":%d' % NOW, b'"t":7')
+    totals = totals_of([earlier, *later], since=NOW - 1)
+    assert (totals.earlier, totals.hosts) == (1, {})
+    assert totals.fetched == {"registry.example:443": Host(opened=1)}
 
 
 def test_drift_is_counted_by_item_and_for_tools_by_tool() -> None:

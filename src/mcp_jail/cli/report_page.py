@@ -75,17 +75,21 @@ def _cells(row: Calls, hosts: str) -> Iterator[Text]:
 def _hosts_table(servers: Sequence[Counted]) -> Table:
     table = _table("host", "opened", "refused", "failed", "sent", "received")
     for name, totals in servers:
-        if not totals.hosts:
-            continue
-        table.add_row(Text(named(name), style="bold"))
-        for host, row in _most(totals.hosts.items(), _attempts):
-            numbers = (row.opened, row.refused, row.failed)
-            opened, refused, failed = (_number(each) for each in numbers)
-            sizes = (_size(row.sent), _size(row.received))
-            cells = (opened, Text(refused, style="red"), failed, *sizes)
-            table.add_row(Text(f"  {_name(host)}"), *cells)
-        _add_more(table, len(totals.hosts))
+        for hosts, by in ((totals.hosts, ""), (totals.fetched, " (mcp-jail install)")):
+            if hosts:
+                table.add_row(Text(named(name), style="bold").append(by, style="not bold"))
+                _add_hosts(table, hosts)
     return table
+
+
+def _add_hosts(table: Table, hosts: dict[str, Host]) -> None:
+    for host, row in _most(hosts.items(), _attempts):
+        numbers = (row.opened, row.refused, row.failed)
+        opened, refused, failed = (_number(each) for each in numbers)
+        sizes = (_size(row.sent), _size(row.received))
+        cells = (opened, Text(refused, style="red"), failed, *sizes)
+        table.add_row(Text(f"  {_name(host)}"), *cells)
+    _add_more(table, len(hosts))
 
 
 def _attempts(host: Host) -> int:

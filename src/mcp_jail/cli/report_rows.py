@@ -28,7 +28,10 @@ def as_json(counted: list[Counted], since: int, until: int) -> str:
 
 
 def as_csv(counted: list[Counted]) -> str:
-    """A row for each server, and for each tool, method, host and item of it."""
+    """A row for each server, and for each tool, method, host and item of it.
+
+    The numbers of a server's row are its own, without what was fetched to install it.
+    """
     text = io.StringIO()
     table = csv.DictWriter(text, _COLUMNS, restval="", lineterminator="\n")
     table.writeheader()
@@ -48,6 +51,15 @@ _COLUMNS: Final = (
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
+# What is told apart by name, and the member of the sums that it stands in.
+_TABLES: Final = (
+    ("tool", "tools"),
+    ("method", "methods"),
+    ("host", "hosts"),
+    ("fetched", "fetched"),
+)
+
+
 def _rows(totals: Totals) -> Iterator[dict[str, Any]]:
     builtins = msgspec.to_builtins(totals)
     yield {
@@ -60,7 +72,7 @@ def _rows(totals: Totals) -> Iterator[dict[str, Any]]:
             for name in ("opened", "refused", "failed", "sent", "received")
         },
     }
-    for what, member in (("tool", "tools"), ("method", "methods"), ("host", "hosts")):
+    for what, member in _TABLES:
         for name, row in builtins[member].items():
             yield {"what": what, "name": name, **row}
     for name, item in totals.items.items():

@@ -85,7 +85,8 @@ class Totals(msgspec.Struct):
     violations: int = 0  # what must not be on the wire
     tools: dict[str, Calls] = {}
     methods: dict[str, Calls] = {}
-    hosts: dict[str, Host] = {}
+    hosts: dict[str, Host] = {}  # that the server tried
+    fetched: dict[str, Host] = {}  # that mcp-jail tried, to install the server's package
     items: dict[str, Item] = {}
     answers: dict[str, Answers] = {}
     expired: int = 0  # asks that nobody answered in time
@@ -99,8 +100,9 @@ class Counter:
         self.totals = Totals()
         self._since = since
         self._latest = now + AHEAD
-        self._runs: dict[str, tuple[int, int]] = {}  # the next number, the last time
+        self._runs: dict[str, _Run] = {}
         self._forgot = False
+        self._is_server = True  # whether the entry is of a server's run
         self._by_kind = {
             "start": self._start,
             "call": self._call,
@@ -141,7 +143,9 @@ class Counter:
     def _follow(self, seen: _Seen) -> None:
         """Hold an entry against the one before it in its run."""
         odd, run = self.totals.odd, seen.run[:NAME_CHARS]
-        expected, before = self._runs.get(run, (0, seen.t))
+        is_server = seen.kind != "start" or seen.detail.version is not None
+        expected, before, is_server = self._runs.get(run, (0, seen.t, is_server))
+        self._is_server = is_server
         if seen.n != expected and (expected or not self._forgot):
             odd.gaps += 1
         if seen.t < before:
@@ -152,10 +156,10 @@ class Counter:
         if not expected and len(self._runs) >= RUNS_LIMIT:
             del self._runs[next(iter(self._runs))]
             self._forgot = True
-        self._runs[run] = seen.n + 1, seen.t
+        self._runs[run] = seen.n + 1, seen.t, is_server
 
     def _start(self, seen: _Seen) -> None:
-        """A run says which mcp-jail began it; the short chain of an approval does not."""
+        """A run says which mcp-jail began it; the chain of an approval or an install does not."""
         self.totals.runs += seen.detail.version is not None
 
     def _call(self, seen: _Seen) -> None:
@@ -196,7 +200,8 @@ class Counter:
         if seen.method in {"lost", "broken"}:
             self.totals.odd.gate += times
             return
-        host = _named(self.totals.hosts, seen.name, Host)
+        hosts = self.totals.hosts if self._is_server else self.totals.fetched
+        host = _named(hosts, seen.name, Host)
         host.sent += _number(seen.detail.sent)
         host.received += _number(seen.detail.received)
         if seen.verdict == "deny":
@@ -258,6 +263,10 @@ class _Seen(msgspec.Struct, frozen=True, gc=False):
 
 
 _decode = msgspec.json.Decoder(_Seen).decode
+
+
+# Of a run: its next number, its last time, whether a server runs in it.
+_Run = tuple[int, int, bool]
 
 
 class _Made(Protocol):
