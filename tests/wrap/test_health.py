@@ -170,11 +170,23 @@ def test_a_wrapped_file_that_is_broken_is_found(home: ClientHome, program: Path)
     assert found.what is What.UNREADABLE
 
 
+@pytest.mark.parametrize("is_all", [False, True])
+def test_a_broken_file_is_told_and_fails_where_all_are_to_be_wrapped(
+    home: ClientHome, program: Path, *, is_all: bool
+) -> None:
+    home.write(".junie/mcp/mcp.json", "{")
+    home.write(CURSOR, "")  # as clients write it that have no server
+    if is_all:
+        note_all_wrapped(home.places)
+    (found,) = look(home, program)
+    assert (found.what, found.fails) == (What.UNREADABLE, is_all)
+    assert found.path.endswith(".junie/mcp/mcp.json")
+
+
 def test_where_nothing_was_wrapped_bare_entries_fail_nothing(
     home: ClientHome, program: Path
 ) -> None:
     home.write(CURSOR, file_of(time=ENTRY, far='{"url": "https://x"}'))
-    home.write(".junie/mcp/mcp.json", "{")
     (found,) = look(home, program)
     assert (found.what, found.fails) == (What.BARE, False)
     assert "1 not wrapped: time" in found.message

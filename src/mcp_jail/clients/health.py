@@ -98,10 +98,7 @@ class _Looking:
         try:
             opened = open_target(target, self._is_ours)
         except (DocumentError, FileError) as error:
-            if known is None or error.message == "the file is empty":
-                return []
-            message = f"cannot be read any more: {error.message}"
-            return [Finding(What.UNREADABLE, target.path, "", message, "mend it, or restore it")]
+            return self._unreadable(target, known, error)
         except Exception as fault:  # noqa: BLE001 - the other files are to be looked at all the same
             (told,) = faulty(target, fault).outcomes
             return [Finding(What.UNREADABLE, target.path, "", told.reason, told.hint)]
@@ -110,11 +107,26 @@ class _Looking:
         ]
         return found or self._bare(target, opened, known)
 
+    def _watches(self, target: Target, known: WrappedFile | None) -> bool:
+        """Whether a person has wrapped this file, or all that there were to be."""
+        return known is not None or (self._is_all and not target.is_project)
+
+    def _unreadable(
+        self, target: Target, known: WrappedFile | None, error: DocumentError | FileError
+    ) -> list[Finding]:
+        """A file that says nothing; it fails nothing where nobody has wrapped it."""
+        if error.message == "the file is empty":
+            return []
+        again = "" if known is None else " any more"
+        message = f"cannot be read{again}: {error.message}"
+        cure = "mend it, or restore it"
+        fails = self._watches(target, known)
+        return [Finding(What.UNREADABLE, target.path, "", message, cure, fails=fails)]
+
     def _entry(self, target: Target, server: Server, known: WrappedFile | None) -> list[Finding]:
         if server.ours is not None:
             return self._ours(target, server, server.ours)
-        watched = known is not None or (self._is_all and not target.is_project)
-        if server.state is not State.BARE or not watched:
+        if server.state is not State.BARE or not self._watches(target, known):
             return []
         if known is not None and any(entry.path == server.place for entry in known.entries):
             message = (
@@ -192,7 +204,7 @@ class _Looking:
     def _bare(self, target: Target, opened: Opened, known: WrappedFile | None) -> list[Finding]:
         """One line for a file that nobody wrapped; it fails nothing."""
         bare = [server for _, server in opened.servers if server.state is State.BARE]
-        if not bare or known is not None or (self._is_all and not target.is_project):
+        if not bare or self._watches(target, known):
             return []
         message = f"{len(bare)} not wrapped: {', '.join(server.name for server in bare)}"
         cure = f"mcp-jail wrap {target.path}"
