@@ -9,7 +9,7 @@ import sys
 
 import msgspec
 
-from mcp_jail.core.audit import Chain, Entry, Kind
+from mcp_jail.core.recorded.audit import Chain, Entry, Kind
 from mcp_jail.store.journal import open_journal
 
 # Entries of one run, and of one write.

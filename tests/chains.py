@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mcp_jail.core.audit import Anchor, Chain, Entry, Kind
+from mcp_jail.core.recorded.audit import Anchor, Chain, Entry, Kind
 
 CALL = Entry(
     kind=Kind.CALL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from mcp_jail.core.outlook import DIRECTORY, FILE, MISSING, OPAQUE, Seen, SeenKind, Space
+from mcp_jail.core.rules.outlook import DIRECTORY, FILE, MISSING, OPAQUE, Seen, SeenKind, Space
 
 HOME = "/home/me"
 

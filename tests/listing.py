@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from driver import MCP_JAIL, Home, command, started
-from mcp_jail.core.lock import Lock
+from mcp_jail.core.approved.lock import Lock
 from mcp_jail.store.locks import LockFiles, lock_files
 from mcp_jail.store.places import find_places
 from pins import tool

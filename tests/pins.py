@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcp_jail.core.lock import ItemKind, Lock, Pin, key_of, pin
+from mcp_jail.core.approved.lock import ItemKind, Lock, Pin, key_of, pin
 
 
 def tool(name: str, description: str = "Does it.", **more: Any) -> dict[str, Any]:

@@ -10,11 +10,10 @@ import msgspec
 from msgspec import Raw
 
 from imagined import Imagined
-from mcp_jail.core.asks import Ask
-from mcp_jail.core.audit import Entry
-from mcp_jail.core.catalogue import Catalogue
-from mcp_jail.core.decide import compile_rules
-from mcp_jail.core.events import (
+from mcp_jail.core.approved.catalogue import Catalogue
+from mcp_jail.core.approved.lock import ItemKind, Lock, Pin, approve, key_of, pin
+from mcp_jail.core.conversation.asks import Ask
+from mcp_jail.core.conversation.events import (
     AskOver,
     AskPerson,
     AwaitReview,
@@ -28,9 +27,10 @@ from mcp_jail.core.events import (
     ToServer,
     TrustFirst,
 )
-from mcp_jail.core.lock import ItemKind, Lock, Pin, approve, key_of, pin
+from mcp_jail.core.conversation.session import Session
 from mcp_jail.core.policy import Policy
-from mcp_jail.core.session import Session
+from mcp_jail.core.recorded.audit import Entry
+from mcp_jail.core.rules.decide import compile_rules
 
 ERAS: Final = ("legacy", "modern")
 PREFIX: Final = "io.modelcontextprotocol/"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from desktop_bus import notice
 from mcp_jail.asks.card import ARGUMENTS_SHOWN, Card, Screen, card, inert
-from mcp_jail.core.hidden import has_hidden
+from mcp_jail.core.text.hidden import has_hidden
 
 
 def shown(*, has_markup: bool = True, is_pressed_by_persons: bool = True, **more: Any) -> Card:

@@ -16,8 +16,8 @@ import yaml
 
 from mcp_jail import config
 from mcp_jail.config.jailspec import jail_spec
-from mcp_jail.core.decide import Rulebook, ToolCall, compile_rules, decide, decide_resource
-from mcp_jail.core.paths import expand_home
+from mcp_jail.core.rules.decide import Rulebook, ToolCall, compile_rules, decide, decide_resource
+from mcp_jail.core.rules.paths import expand_home
 from mcp_jail.proxy.patterns import fullmatch
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.view import View

@@ -12,9 +12,9 @@ import pytest
 
 from driver import ERAS, MCP_JAIL, started, wait_until
 from listing import POLICY, Listing
-from mcp_jail.core.lock import Lock, drift, reject, write_lock
-from mcp_jail.core.review import review
-from mcp_jail.core.verify import RunState
+from mcp_jail.core.approved.lock import Lock, drift, reject, write_lock
+from mcp_jail.core.approved.review import review
+from mcp_jail.core.recorded.verify import RunState
 from mcp_jail.store.history import verify_file
 from persons import served
 from pins import lock_of, tool

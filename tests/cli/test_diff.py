@@ -12,7 +12,7 @@ import pytest
 
 from driver import ERAS, MCP_JAIL, PYTHON, started
 from listing import POLICY, Listing
-from mcp_jail.core.lock import write_lock
+from mcp_jail.core.approved.lock import write_lock
 from pins import lock_of, tool
 from terminal import terminal
 

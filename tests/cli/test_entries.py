@@ -15,7 +15,7 @@ import pytest
 from chains import CALL, run_lines, sealed
 from driver import MCP_JAIL, Home, wait_until
 from mcp_jail.cli.entries import Found, in_order
-from mcp_jail.core.audit import Record, read_record
+from mcp_jail.core.recorded.audit import Record, read_record
 from mcp_jail.store.journal import open_journal
 from terminal import terminal
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from mcp_jail.cli.entry_lines import entry_line, plain_text, time_text
-from mcp_jail.core.audit import Chain, Entry, Kind, Record, read_record
+from mcp_jail.core.recorded.audit import Chain, Entry, Kind, Record, read_record
 
 
 def record(entry: Entry, t_ms: int = 1_764_434_000_000) -> Record:

@@ -8,8 +8,8 @@ import pytest
 
 from mcp_jail.cli.inert_text import CUT, inert
 from mcp_jail.cli.item_page import Sheet, parts_of
-from mcp_jail.core.lock import ItemKind, Lock, Pin, key_of, pin
-from mcp_jail.core.review import review
+from mcp_jail.core.approved.lock import ItemKind, Lock, Pin, key_of, pin
+from mcp_jail.core.approved.review import review
 from pins import lock_of, tool
 
 

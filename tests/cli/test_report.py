@@ -15,7 +15,7 @@ import pytest
 
 from chains import run_lines, sealed
 from mcp_jail.cli import report
-from mcp_jail.core.audit import Chain, Entry, Kind
+from mcp_jail.core.recorded.audit import Chain, Entry, Kind
 from mcp_jail.errors import UsageError
 from mcp_jail.store.places import find_places
 

@@ -9,8 +9,8 @@ from rich.text import Text
 from mcp_jail.cli import review_page
 from mcp_jail.cli.inert_text import Line
 from mcp_jail.cli.review_page import print_items, print_lines
-from mcp_jail.core.lock import Lock
-from mcp_jail.core.review import both, review
+from mcp_jail.core.approved.lock import Lock
+from mcp_jail.core.approved.review import both, review
 from pins import lock_of, tool
 
 FORGED = """\

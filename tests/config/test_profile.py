@@ -11,8 +11,8 @@ import pytest
 from mcp_jail.config.profile import FOLDER, Profile, profiles
 from mcp_jail.config.starter_policy import ServerEntry, starter_policy
 from mcp_jail.config.starter_wants import Offer, Standing
-from mcp_jail.core.globs import is_glob
-from mcp_jail.core.hosts import compile_hosts
+from mcp_jail.core.rules.globs import is_glob
+from mcp_jail.core.rules.hosts import compile_hosts
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "profiles.md"
 

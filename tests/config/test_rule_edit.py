@@ -10,10 +10,10 @@ import pytest
 from imagined import HOME
 from mcp_jail import config
 from mcp_jail.config.rule_edit import RuleEditError, _others, rule_yaml, with_rule
-from mcp_jail.core.decide import ToolCall, compile_rules, decide
-from mcp_jail.core.narrow import NoRule, RuleEdit, Section, narrowest, narrowest_denial
-from mcp_jail.core.outlook import Blind
 from mcp_jail.core.policy import Additional, Constraint, ToolRule, Verdict
+from mcp_jail.core.rules.decide import ToolCall, compile_rules, decide
+from mcp_jail.core.rules.narrow import NoRule, RuleEdit, Section, narrowest, narrowest_denial
+from mcp_jail.core.rules.outlook import Blind
 
 CALL = {"path": "/a", "count": 1}
 LINES = """\

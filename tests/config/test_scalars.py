@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_jail.config.scalars import core_number, core_value
-from mcp_jail.core.constraints import same_json
+from mcp_jail.core.rules.constraints import same_json
 
 
 @pytest.mark.parametrize(

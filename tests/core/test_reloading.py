@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_jail.core import mcp
-from mcp_jail.core.decide import compile_rules
-from mcp_jail.core.events import PolicyChanged, PolicyRefused
+from mcp_jail.core.conversation.events import PolicyChanged, PolicyRefused
 from mcp_jail.core.policy import Policy
+from mcp_jail.core.protocol import mcp
 from mcp_jail.core.reloading import TAKEN_UP, needing_restart, taken_up
+from mcp_jail.core.rules.decide import compile_rules
 from plays import ERAS, OPEN, PROMPTED, REVIEW, UNLOCKED, Play, approved, tool
 
 both_eras = pytest.mark.parametrize("era", ERAS)

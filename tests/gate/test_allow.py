@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_jail.core.hosts import compile_hosts, host_allowed
 from mcp_jail.core.policy import HostEntry, Network, NetworkMode, Tls, Verdict
+from mcp_jail.core.rules.hosts import compile_hosts, host_allowed
 from mcp_jail.gate.allow import PORTS_LIMIT, Allow, Check, compile_network
 
 

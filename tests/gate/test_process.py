@@ -17,7 +17,7 @@ def test_the_guard_loads_little_for_it() -> None:
     code = f"""
 import sys
 sys.path.insert(0, {str(SRC)!r})
-import mcp_jail.core.policy, mcp_jail.core.hosts, mcp_jail.errors, socket, select, signal, gc
+import mcp_jail.core.policy, mcp_jail.core.rules.hosts, mcp_jail.errors, socket, select, signal, gc
 before = set(sys.modules)
 import mcp_jail.gate.process
 print(*sorted(set(sys.modules) - before))
@@ -26,7 +26,7 @@ print(*sorted(set(sys.modules) - before))
         [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
     )
     assert set(done.stdout.split()) == {
-        "mcp_jail.core.upstream",
+        "mcp_jail.core.rules.upstream",
         "mcp_jail.gate",
         "mcp_jail.gate.allow",
         "mcp_jail.gate.attempts",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from mcp_jail.core.upstream import Upstream
+from mcp_jail.core.rules.upstream import Upstream
 from mcp_jail.gate.loop import Loop
 from mcp_jail.gate.resolvers import Resolvers
 from mcp_jail.gate.tunnel import Tunnel, request

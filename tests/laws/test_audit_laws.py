@@ -11,11 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from chains import run_lines
-from mcp_jail.core.audit import MAX_LINE_BYTES, Anchor, Chain, Entry, Kind, read_record
 from mcp_jail.core.policy import AuditArguments
-from mcp_jail.core.redact import MAX_ARGUMENTS_BYTES, Redactor
-from mcp_jail.core.telling import MIN_KNOWN_CHARS
-from mcp_jail.core.verify import RunState, verify
+from mcp_jail.core.recorded.audit import MAX_LINE_BYTES, Anchor, Chain, Entry, Kind, read_record
+from mcp_jail.core.recorded.redact import MAX_ARGUMENTS_BYTES, Redactor
+from mcp_jail.core.recorded.verify import RunState, verify
+from mcp_jail.core.text.telling import MIN_KNOWN_CHARS
 
 ONE = b"".join(run_lines("one", 4))
 

@@ -11,12 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imagined import HOME, Imagined
-from mcp_jail.core.constraints import same_json
-from mcp_jail.core.decide import Decision, ToolCall, compile_rules, decide
-from mcp_jail.core.globs import glob_matches, globs_overlap
-from mcp_jail.core.hosts import host_of_argument
-from mcp_jail.core.outlook import MISSING, Seen, SeenKind
-from mcp_jail.core.paths import resolve
 from mcp_jail.core.policy import (
     Additional,
     Constraint,
@@ -26,6 +20,12 @@ from mcp_jail.core.policy import (
     Verdict,
     strictest,
 )
+from mcp_jail.core.rules.constraints import same_json
+from mcp_jail.core.rules.decide import Decision, ToolCall, compile_rules, decide
+from mcp_jail.core.rules.globs import glob_matches, globs_overlap
+from mcp_jail.core.rules.hosts import host_of_argument
+from mcp_jail.core.rules.outlook import MISSING, Seen, SeenKind
+from mcp_jail.core.rules.paths import resolve
 
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
 OUTLOOK = Imagined({f"{HOME}/p/a": "file", f"{HOME}/p/l": "-> /etc", "/etc/x": "file"})

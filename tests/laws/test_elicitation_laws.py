@@ -8,8 +8,13 @@ from urllib.parse import urlsplit
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_jail.core.elicitation import fault_of_answer, fault_of_form, fault_of_url, shown_host
-from mcp_jail.core.hidden import has_hidden
+from mcp_jail.core.conversation.elicitation import (
+    fault_of_answer,
+    fault_of_form,
+    fault_of_url,
+    shown_host,
+)
+from mcp_jail.core.text.hidden import has_hidden
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 names = st.text("abcxyz_", min_size=1, max_size=6)

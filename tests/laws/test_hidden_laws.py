@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_jail.core.hidden import cleaned, has_hidden, marked, may_hide, stripped
 from mcp_jail.core.policy import Text
+from mcp_jail.core.text.hidden import cleaned, has_hidden, marked, may_hide, stripped
 
 # What is honest or not by what stands around it, so that random texts are often near the border.
 PIECES = (

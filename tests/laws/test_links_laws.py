@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_jail.core.hidden import has_hidden
-from mcp_jail.core.links import (
+from mcp_jail.core.conversation.links import (
     LEFT_OUT_LIMIT,
     without_denied_contents,
     without_denied_links,
     without_denied_messages,
 )
+from mcp_jail.core.text.hidden import has_hidden
 
 uris = st.sampled_from(
     ["file:///x", "https://a.example", "javascript:x", "da\tta:x", "note:1", ""]

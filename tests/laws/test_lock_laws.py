@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_jail.core.lock import (
+from mcp_jail.core.approved.lock import (
     Change,
     ItemKind,
     Lock,

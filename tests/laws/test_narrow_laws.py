@@ -9,9 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imagined import HOME, Imagined
-from mcp_jail.core.constraints import same_json
-from mcp_jail.core.decide import Rulebook, ToolCall, compile_rules, decide, decide_resource
-from mcp_jail.core.narrow import NoRule, RuleEdit, Section, narrowest
 from mcp_jail.core.policy import (
     Additional,
     Constraint,
@@ -21,6 +18,9 @@ from mcp_jail.core.policy import (
     Tools,
     Verdict,
 )
+from mcp_jail.core.rules.constraints import same_json
+from mcp_jail.core.rules.decide import Rulebook, ToolCall, compile_rules, decide, decide_resource
+from mcp_jail.core.rules.narrow import NoRule, RuleEdit, Section, narrowest
 
 ALLOW, ASK = Verdict.ALLOW, Verdict.ASK
 OUTLOOK = Imagined({f"{HOME}/p/a": "file"})

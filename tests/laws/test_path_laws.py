@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 from file_trees import BATCHES, PATHS, RICH_TREES, STEPS, TOP, TREES, grow
 from jailed import plan_for, run_inside
-from mcp_jail.core.outlook import Space
-from mcp_jail.core.paths import lies_under, refused_shape, resolve
+from mcp_jail.core.rules.outlook import Space
+from mcp_jail.core.rules.paths import lies_under, refused_shape, resolve
 from mcp_jail.core.spec import Access, Plan, Share
 from mcp_jail.proxy.patterns import fullmatch
 from mcp_jail.sandbox.view import View

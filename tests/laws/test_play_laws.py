@@ -14,9 +14,17 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_jail.core import mcp
-from mcp_jail.core.audit import Kind
-from mcp_jail.core.events import AuditFailed, Effect, Event, LockChanged, Record, ToClient, ToServer
+from mcp_jail.core.conversation.events import (
+    AuditFailed,
+    Effect,
+    Event,
+    LockChanged,
+    Record,
+    ToClient,
+    ToServer,
+)
+from mcp_jail.core.protocol import mcp
+from mcp_jail.core.recorded.audit import Kind
 from plays import (
     ACCEPTED,
     DECLINED,

@@ -14,11 +14,11 @@ from mcp_jail import config
 from mcp_jail.config.rule_edit import with_rule
 from mcp_jail.config.spans import Items, Keys, Span, Word, read_spans
 from mcp_jail.config.yaml_text import value_text
-from mcp_jail.core.constraints import same_json
-from mcp_jail.core.decide import ToolCall, compile_rules, decide
-from mcp_jail.core.narrow import RuleEdit, Section, narrowest, narrowest_denial
-from mcp_jail.core.outlook import Blind
 from mcp_jail.core.policy import Verdict
+from mcp_jail.core.rules.constraints import same_json
+from mcp_jail.core.rules.decide import ToolCall, compile_rules, decide
+from mcp_jail.core.rules.narrow import RuleEdit, Section, narrowest, narrowest_denial
+from mcp_jail.core.rules.outlook import Blind
 
 Tree = dict[str, Any]
 VALUES: st.SearchStrategy[Any] = st.recursive(

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_jail.core.sampling import fault_of_sampled, passed_sampling
+from mcp_jail.core.conversation.sampling import fault_of_sampled, passed_sampling
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | words

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from imagined import Imagined
-from mcp_jail.core.asks import Answer, Lasts
-from mcp_jail.core.audit import Chain, Entry, Kind, read_record
-from mcp_jail.core.decide import compile_rules
-from mcp_jail.core.events import (
+from mcp_jail.core.approved.lock import ItemKind, Lock, approve, pin, read_lock, write_lock
+from mcp_jail.core.conversation.asks import Answer, Lasts
+from mcp_jail.core.conversation.events import (
     Answered,
     AskOver,
     AskPerson,
@@ -36,10 +35,11 @@ from mcp_jail.core.events import (
     ToServer,
     TrustFirst,
 )
-from mcp_jail.core.lock import ItemKind, Lock, approve, pin, read_lock, write_lock
-from mcp_jail.core.mcp import CLIENT_REQUESTS
+from mcp_jail.core.conversation.session import Session
 from mcp_jail.core.policy import Policy, Verdict
-from mcp_jail.core.session import Session
+from mcp_jail.core.protocol.mcp import CLIENT_REQUESTS
+from mcp_jail.core.recorded.audit import Chain, Entry, Kind, read_record
+from mcp_jail.core.rules.decide import compile_rules
 
 POLICY = {
     "name": "x",

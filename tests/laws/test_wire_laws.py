@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_jail.core import wire
-from mcp_jail.core.wire import BadLine, Failure, Notification, Request, Result
+from mcp_jail.core.protocol import wire
+from mcp_jail.core.protocol.wire import BadLine, Failure, Notification, Request, Result
 
 
 def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:

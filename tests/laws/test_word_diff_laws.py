@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_jail.core.word_diff import Op, Stretch, diff, word_diff
+from mcp_jail.core.approved.word_diff import Op, Stretch, diff, word_diff
 
 TEXTS = st.text(st.sampled_from("ab \n\tx"), max_size=60) | st.text(max_size=40)
 

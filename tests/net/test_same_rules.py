@@ -8,9 +8,6 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from imagined import HOME, Imagined
-from mcp_jail.core.constraints import unmet
-from mcp_jail.core.decide import compile_rules
-from mcp_jail.core.hosts import canonical_host, read_rule
 from mcp_jail.core.policy import (
     Constraint,
     HostEntry,
@@ -22,6 +19,9 @@ from mcp_jail.core.policy import (
     Tools,
     Verdict,
 )
+from mcp_jail.core.rules.constraints import unmet
+from mcp_jail.core.rules.decide import compile_rules
+from mcp_jail.core.rules.hosts import canonical_host, read_rule
 from mcp_jail.gate.allow import LOOPBACK, Allow, compile_network
 
 NOTHING_THERE: Final = Imagined({})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from driver import PYTHON, SERVERS, relay_of
-from mcp_jail.core.network import TOLD_LIMIT
+from mcp_jail.core.conversation.network import TOLD_LIMIT
 from net.conftest import Jailed, Machine, Start
 
 NETWORK: Final = "{mode: allowlist, allow: [api.example.com]}"

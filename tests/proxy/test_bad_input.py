@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from driver import Client, Home, command, started
-from mcp_jail.core.wire import MESSAGE_LIMIT
+from mcp_jail.core.protocol.wire import MESSAGE_LIMIT
 
 POLICY = """\
 filesystem: {read_write: [~/projects/scratch]}

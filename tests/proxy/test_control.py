@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from mcp_jail.asks import protocol
-from mcp_jail.core.asks import Asks
-from mcp_jail.core.events import Answered, AskPerson, FromPerson, NotAnswered
+from mcp_jail.core.conversation.asks import Asks
+from mcp_jail.core.conversation.events import Answered, AskPerson, FromPerson, NotAnswered
 from mcp_jail.proxy import control as module
 from mcp_jail.proxy.control import Control
 from mcp_jail.proxy.watched import Watched

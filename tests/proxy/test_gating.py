@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver import MCP_JAIL, PYTHON, SERVERS, Home, command, relay_of, running, started
-from mcp_jail.core.audit import Kind
-from mcp_jail.core.events import NetTried
-from mcp_jail.core.hosts import read_rule
+from mcp_jail.core.conversation.events import NetTried
 from mcp_jail.core.policy import Verdict
+from mcp_jail.core.recorded.audit import Kind
+from mcp_jail.core.rules.hosts import read_rule
 from mcp_jail.errors import ExitCode
 from mcp_jail.gate.allow import PORTS_LIMIT
 from mcp_jail.gate.attempts import (

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from driver import Home, command, processes_with, started
-from mcp_jail.core.lock import ItemKind
-from mcp_jail.core.mcp import Era
-from mcp_jail.core.review import without_launch
-from mcp_jail.core.verify import RunState
+from mcp_jail.core.approved.lock import ItemKind
+from mcp_jail.core.approved.review import without_launch
+from mcp_jail.core.protocol.mcp import Era
+from mcp_jail.core.recorded.verify import RunState
 from mcp_jail.errors import JailBuildError
 from mcp_jail.proxy import live
 from mcp_jail.proxy.lister import Peer, peers_of

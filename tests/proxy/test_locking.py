@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from driver import ERAS, Home, command, started, wait_until
-from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
-from mcp_jail.core.listed import Item, Page
-from mcp_jail.core.lock import ItemKind, Lock, approve
-from mcp_jail.core.verify import RunState
+from mcp_jail.core.approved.listed import Item, Page
+from mcp_jail.core.approved.lock import ItemKind, Lock, approve
+from mcp_jail.core.conversation.events import AwaitReview, LockChanged, TrustFirst
+from mcp_jail.core.recorded.verify import RunState
 from mcp_jail.errors import LaunchMismatchError
 from mcp_jail.proxy.locking import (
     LOOK_SECONDS,

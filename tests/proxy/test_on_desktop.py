@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from desktop_bus import on, private_bus, service, signal_to
-from mcp_jail.core.events import Answered, AskOver, AskPerson, FromPerson, NotAnswered
+from mcp_jail.core.conversation.events import Answered, AskOver, AskPerson, FromPerson, NotAnswered
 from mcp_jail.core.policy import Verdict
 from mcp_jail.proxy import on_desktop as module
 from mcp_jail.proxy.on_desktop import OnDesktop, shown_by

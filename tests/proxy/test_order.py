@@ -18,11 +18,11 @@ from msgspec import Raw
 
 from driver import wait_until
 from imagined import Imagined
-from mcp_jail.core.audit import Entry, Kind
-from mcp_jail.core.decide import compile_rules
-from mcp_jail.core.events import FromClient, FromServer
+from mcp_jail.core.conversation.events import FromClient, FromServer
+from mcp_jail.core.conversation.session import Session
 from mcp_jail.core.policy import Policy
-from mcp_jail.core.session import Session
+from mcp_jail.core.recorded.audit import Entry, Kind
+from mcp_jail.core.rules.decide import compile_rules
 from mcp_jail.errors import AuditError
 from mcp_jail.proxy.control import Control
 from mcp_jail.proxy.ending import Cause, Ending

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_jail.core.audit import Chain, Entry, Kind, read_record
-from mcp_jail.core.verify import RunState
+from mcp_jail.core.recorded.audit import Chain, Entry, Kind, read_record
+from mcp_jail.core.recorded.verify import RunState
 from mcp_jail.proxy.recorder import HELD_LIMIT, Recorder
 from mcp_jail.store.history import verify_file
 from mcp_jail.store.journal import open_journal

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_jail.core.outlook import DIRECTORY, FILE, MISSING, OPAQUE, Seen, SeenKind, Space
-from mcp_jail.core.paths import lies_under
+from mcp_jail.core.rules.outlook import DIRECTORY, FILE, MISSING, OPAQUE, Seen, SeenKind, Space
+from mcp_jail.core.rules.paths import lies_under
 from mcp_jail.core.spec import Mount, MountKind, Plan
 from mcp_jail.sandbox.view import View
 

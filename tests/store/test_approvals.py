@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_jail.core.lock import Lock, drift
-from mcp_jail.core.review import Review, review
-from mcp_jail.core.verify import RunState
+from mcp_jail.core.approved.lock import Lock, drift
+from mcp_jail.core.approved.review import Review, review
+from mcp_jail.core.recorded.verify import RunState
 from mcp_jail.errors import AuditError, ExitCode
 from mcp_jail.store.approvals import Answer, ChangedMeanwhileError, carry_out
 from mcp_jail.store.history import verify_file
@@ -174,8 +174,8 @@ def test_what_cannot_be_recorded_is_not_approved(files: LockFiles, audit: str) -
 # answer gets through; before each, the two files are as at first. Tells what each kill left.
 KILLED = """
 import json, os, signal, sys
-from mcp_jail.core.review import review
-from mcp_jail.core.verify import RunState
+from mcp_jail.core.approved.review import review
+from mcp_jail.core.recorded.verify import RunState
 from mcp_jail.store.approvals import Answer, carry_out
 from mcp_jail.store.history import verify_file
 from mcp_jail.store.locks import lock_files
@@ -239,8 +239,8 @@ def test_a_kill_at_any_step_leaves_the_old_lock_or_the_new_one(folder: str) -> N
 
 SEVERAL = """
 import sys
-from mcp_jail.core.lock import Lock
-from mcp_jail.core.review import review
+from mcp_jail.core.approved.lock import Lock
+from mcp_jail.core.approved.review import review
 from mcp_jail.store.approvals import Answer, ChangedMeanwhileError, carry_out
 from mcp_jail.store.locks import lock_files
 from mcp_jail.store.places import find_places

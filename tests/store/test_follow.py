@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chains import run_lines
-from mcp_jail.core.audit import MAX_LINE_BYTES
+from mcp_jail.core.recorded.audit import MAX_LINE_BYTES
 from mcp_jail.store.follow import Following
 from mcp_jail.store.journal import open_journal
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from chains import run_lines
-from mcp_jail.core.audit import MAX_LINE_BYTES, Anchor, Kind, read_record
-from mcp_jail.core.verify import RunState
+from mcp_jail.core.recorded.audit import MAX_LINE_BYTES, Anchor, Kind, read_record
+from mcp_jail.core.recorded.verify import RunState
 from mcp_jail.errors import AuditError, ExitCode
 from mcp_jail.store.history import (
     anchor_holds,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from chains import CALL
-from mcp_jail.core.audit import Anchor, Chain, Entry, Kind
-from mcp_jail.core.verify import RunState
+from mcp_jail.core.recorded.audit import Anchor, Chain, Entry, Kind
+from mcp_jail.core.recorded.verify import RunState
 from mcp_jail.errors import AuditError, ExitCode
 from mcp_jail.store.history import verify_file
 from mcp_jail.store.journal import Journal, open_journal, rotated
@@ -23,7 +23,7 @@ START, END = Entry(kind=Kind.START, name="files"), Entry(kind=Kind.END)
 WRITER = """
 import os, resource, sys
 from chains import CALL
-from mcp_jail.core.audit import Chain, Entry, Kind
+from mcp_jail.core.recorded.audit import Chain, Entry, Kind
 from mcp_jail.errors import AuditError
 from mcp_jail.store.journal import open_journal
 path, run, batches, limit = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])

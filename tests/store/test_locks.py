@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mcp_jail.core.lock import ItemKind, Lock, write_lock
+from mcp_jail.core.approved.lock import ItemKind, Lock, write_lock
 from mcp_jail.store.locks import LockError, LockFiles, lock_files, read_proposal, write_proposal
 from mcp_jail.store.places import find_places
 from pins import lock_of, tool
@@ -170,7 +170,7 @@ CHANGE = """
 import sys
 from mcp_jail.store.locks import lock_files
 from mcp_jail.store.places import find_places
-from mcp_jail.core.lock import approve
+from mcp_jail.core.approved.lock import approve
 from pins import lock_of, tool
 files = lock_files(find_places({"MCP_JAIL_HOME": sys.argv[1]}), "fs")
 for number in range(20):

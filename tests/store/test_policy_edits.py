@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from mcp_jail import config
-from mcp_jail.core.decide import ToolCall, compile_rules, decide
-from mcp_jail.core.outlook import Blind
 from mcp_jail.core.policy import Verdict
+from mcp_jail.core.rules.decide import ToolCall, compile_rules, decide
+from mcp_jail.core.rules.outlook import Blind
 from mcp_jail.store.files import FileError
 from mcp_jail.store.places import Places, find_places
 from mcp_jail.store.policies import PolicyFile, PolicyKind, find_policy, read_policy
@@ -221,8 +221,8 @@ ALWAYS = """
 import sys
 from mcp_jail import config
 from mcp_jail.config.rule_edit import rule_yaml, with_rule
-from mcp_jail.core.decide import compile_rules
-from mcp_jail.core.narrow import RuleEdit, Section, narrowest
+from mcp_jail.core.rules.decide import compile_rules
+from mcp_jail.core.rules.narrow import RuleEdit, Section, narrowest
 from mcp_jail.store.places import find_places
 from mcp_jail.store.policies import find_policy
 from mcp_jail.store.policy_edits import PolicyChangedError, replace_policy

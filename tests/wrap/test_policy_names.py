@@ -9,8 +9,8 @@ import pytest
 from mcp_jail.clients.known_launch import marked
 from mcp_jail.clients.policy_names import Chosen, Names, Wanted, policy_name
 from mcp_jail.config.carried_code import has_code
-from mcp_jail.core.command_shown import digested
-from mcp_jail.core.lock import COMMAND, NO_ERA, ItemKind, Lock, key_of, pin
+from mcp_jail.core.approved.lock import COMMAND, NO_ERA, ItemKind, Lock, key_of, pin
+from mcp_jail.core.text.command_shown import digested
 from mcp_jail.errors import JailError
 from mcp_jail.store.locks import lock_files
 from mcp_jail.store.places import checked_name

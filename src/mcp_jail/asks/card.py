@@ -12,8 +12,8 @@ import re
 from typing import Final, NamedTuple
 
 from mcp_jail.asks.notice import Notice
-from mcp_jail.core.hidden import marked
-from mcp_jail.core.shown import is_plain, odd_blanks_told
+from mcp_jail.core.text.hidden import marked
+from mcp_jail.core.text.shown import is_plain, odd_blanks_told
 
 # Characters of the arguments and of a name that are shown: what fits the six lines that the common
 # desktops show without a click.

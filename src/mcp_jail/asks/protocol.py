@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from mcp_jail.core.asks import Answer, Ask, Asks, Grant, Lasts
+from mcp_jail.core.conversation.asks import Answer, Ask, Asks, Grant, Lasts
 from mcp_jail.core.policy import Verdict
 from mcp_jail.core.sha256 import sha256
 

@@ -16,7 +16,7 @@ from mcp_jail.cli.answering import add_for, send, told
 from mcp_jail.cli.ask_page import ask_of, print_ask
 from mcp_jail.cli.entry_lines import plain_text
 from mcp_jail.cli.out import bullet
-from mcp_jail.core.asks import Lasts
+from mcp_jail.core.conversation.asks import Lasts
 from mcp_jail.errors import ExitCode, JailError, UsageError
 from mcp_jail.store.places import find_places
 from mcp_jail.store.runs import Run

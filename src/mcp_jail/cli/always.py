@@ -6,7 +6,7 @@ import msgspec
 
 from mcp_jail.asks.protocol import AskView
 from mcp_jail.config.rule_edit import rule_yaml, with_rule
-from mcp_jail.core.narrow import NoRule, narrowest, section_of
+from mcp_jail.core.rules.narrow import NoRule, narrowest, section_of
 from mcp_jail.errors import UsageError
 from mcp_jail.proxy.prepare import Judged, judge
 from mcp_jail.store.places import find_places

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from mcp_jail.asks.calling import call
 from mcp_jail.asks.protocol import SECONDS_LIMIT, AskView, shown_digest
-from mcp_jail.core.asks import Lasts
-from mcp_jail.core.rates import seconds_of
+from mcp_jail.core.conversation.asks import Lasts
+from mcp_jail.core.rules.rates import seconds_of
 from mcp_jail.store.runs import Run
 
 _DURATION: Final = re.compile(r"[1-9][0-9]*(s|m|h)")

@@ -19,8 +19,8 @@ from mcp_jail.cli.comparison import Comparison, Purpose, compare, some
 from mcp_jail.cli.diff import print_comparison, shifted
 from mcp_jail.cli.out import bullet, counted, folded, heading
 from mcp_jail.cli.review_page import cuts_told, short_digest
-from mcp_jail.core.lock import Lock
-from mcp_jail.core.review import SHORT_DIGEST, without_launch
+from mcp_jail.core.approved.lock import Lock
+from mcp_jail.core.approved.review import SHORT_DIGEST, without_launch
 from mcp_jail.errors import ExitCode, UsageError
 from mcp_jail.store.approvals import Answer, ChangedMeanwhileError, carry_out
 from mcp_jail.store.locks import write_proposal

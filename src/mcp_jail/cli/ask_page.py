@@ -13,8 +13,8 @@ from mcp_jail.asks.protocol import AskView, GrantView
 from mcp_jail.cli.entry_lines import plain_text
 from mcp_jail.cli.inert_text import CUT, MARGIN, Line, json_lines, text_lines, written
 from mcp_jail.cli.out import bullet, console, folded, heading
-from mcp_jail.core.asks import Lasts
-from mcp_jail.core.shown import name_shown, unmistakable
+from mcp_jail.core.conversation.asks import Lasts
+from mcp_jail.core.text.shown import name_shown, unmistakable
 from mcp_jail.errors import UsageError
 from mcp_jail.store.places import Places
 from mcp_jail.store.runs import Run

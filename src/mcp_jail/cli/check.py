@@ -13,9 +13,9 @@ from typing import Any
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import bullet, heading
-from mcp_jail.core import wire
-from mcp_jail.core.decide import Decision, ToolCall, decide, decide_prompt, decide_resource
 from mcp_jail.core.policy import Verdict
+from mcp_jail.core.protocol import wire
+from mcp_jail.core.rules.decide import Decision, ToolCall, decide, decide_prompt, decide_resource
 from mcp_jail.errors import ExitCode, UsageError
 from mcp_jail.proxy.patterns import fullmatch
 from mcp_jail.proxy.prepare import prepare

@@ -14,11 +14,11 @@ import msgspec
 
 from mcp_jail.cli.inert_text import named
 from mcp_jail.cli.seeing import LAUNCH_KEY, Files, Wanted, left, see
-from mcp_jail.core import lock as locks
-from mcp_jail.core import review as reviews
-from mcp_jail.core.ignored import restored_lock
-from mcp_jail.core.lock import ItemKind, Lock, Pin
-from mcp_jail.core.review import Review
+from mcp_jail.core.approved import lock as locks
+from mcp_jail.core.approved import review as reviews
+from mcp_jail.core.approved.ignored import restored_lock
+from mcp_jail.core.approved.lock import ItemKind, Lock, Pin
+from mcp_jail.core.approved.review import Review
 from mcp_jail.errors import UsageError
 from mcp_jail.proxy.live import Look
 from mcp_jail.proxy.locking import called, proposal_path

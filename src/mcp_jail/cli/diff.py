@@ -23,10 +23,10 @@ from mcp_jail.cli.out import counted, folded, heading, rows
 from mcp_jail.cli.review_page import print_cuts, print_items, print_lines, short_digest
 from mcp_jail.cli.seeing import LAUNCH_KEY
 from mcp_jail.config.carried_code import has_code
-from mcp_jail.core.command_shown import launch_shown
-from mcp_jail.core.ignored import in_words
-from mcp_jail.core.lock import Drift, Lock, Pin
-from mcp_jail.core.review import listed_twice
+from mcp_jail.core.approved.ignored import in_words
+from mcp_jail.core.approved.lock import Drift, Lock, Pin
+from mcp_jail.core.approved.review import listed_twice
+from mcp_jail.core.text.command_shown import launch_shown
 from mcp_jail.errors import ExitCode, UsageError
 
 EXAMPLE = """\

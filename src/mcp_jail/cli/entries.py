@@ -14,8 +14,8 @@ from mcp_jail.cli.chosen import Audit
 from mcp_jail.cli.entry_lines import entry_line, plain_text
 from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import console, counted, is_terminal
-from mcp_jail.core.audit import Record, read_record
-from mcp_jail.core.continuing import Continuing
+from mcp_jail.core.recorded.audit import Record, read_record
+from mcp_jail.core.recorded.continuing import Continuing
 from mcp_jail.errors import AuditError, ExitCode
 from mcp_jail.store.follow import Following
 from mcp_jail.store.history import last_entries

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from rich.text import Text
 
-from mcp_jail.core.audit import Kind, Record
+from mcp_jail.core.recorded.audit import Kind, Record
 
 # Milliseconds in a second, and the last instant a calendar of ours knows (9999-12-31).
 _SECOND = 1000

@@ -14,9 +14,9 @@ import msgspec
 from rich.cells import cell_len
 
 from mcp_jail.cli.out import PLAIN_WIDTH
-from mcp_jail.core.hidden import has_hidden, marked, spelled_out, stripped
-from mcp_jail.core.shown import exact, odd_blanks_told
-from mcp_jail.core.word_diff import Op, Stretch, word_diff
+from mcp_jail.core.approved.word_diff import Op, Stretch, word_diff
+from mcp_jail.core.text.hidden import has_hidden, marked, spelled_out, stripped
+from mcp_jail.core.text.shown import exact, odd_blanks_told
 
 # Characters of one text that are shown; a longer one loses its middle. Its tail stays, because
 # that is where an injection hides behind a screen full of harmless words.

@@ -19,8 +19,8 @@ from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.out import bullet, counted, folded, heading, rows
 from mcp_jail.cli.progress import Shown
-from mcp_jail.core.audit import Entry, Kind
 from mcp_jail.core.packages import Pinned, canonical_name, pinned
+from mcp_jail.core.recorded.audit import Entry, Kind
 from mcp_jail.errors import ExitCode, JailError, PackageError, UsageError
 from mcp_jail.packages.commands import Asked, read_command
 from mcp_jail.packages.installed import Installed, Record, find, hold, is_of

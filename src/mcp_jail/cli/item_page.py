@@ -20,9 +20,9 @@ from mcp_jail.cli.inert_text import (
     text_lines,
 )
 from mcp_jail.config.carried_code import has_code
-from mcp_jail.core.command_shown import launch_shown
-from mcp_jail.core.lock import Drift, ItemKind, Pin, canonical, kind_of
-from mcp_jail.core.word_diff import Op, Stretch, diff
+from mcp_jail.core.approved.lock import Drift, ItemKind, Pin, canonical, kind_of
+from mcp_jail.core.approved.word_diff import Op, Stretch, diff
+from mcp_jail.core.text.command_shown import launch_shown
 
 # The member that an item goes by, which its heading says already.
 _KEYS: Final = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mcp_jail.cli.out import counted
-from mcp_jail.core.ignored import in_words, restored_lock
+from mcp_jail.core.approved.ignored import in_words, restored_lock
+from mcp_jail.core.approved.review import waits
 from mcp_jail.core.policy import LockFirst
-from mcp_jail.core.review import waits
 from mcp_jail.errors import JailError
 from mcp_jail.proxy.locking import called, proposal_path
 from mcp_jail.proxy.prepare import Judged

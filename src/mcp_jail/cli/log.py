@@ -22,8 +22,8 @@ from mcp_jail.cli.entries import follow, print_last, tell_unreadable
 from mcp_jail.cli.entry_lines import plain_text, time_text
 from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import console, counted
-from mcp_jail.core.audit import Anchor
-from mcp_jail.core.verify import Report, RunReport, RunState
+from mcp_jail.core.recorded.audit import Anchor
+from mcp_jail.core.recorded.verify import Report, RunReport, RunState
 from mcp_jail.errors import AuditError, ExitCode, UsageError
 from mcp_jail.store.history import (
     anchor_holds,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from mcp_jail.core.policy import NetworkMode, Policy, Via
-from mcp_jail.core.upstream import read_upstream
+from mcp_jail.core.rules.upstream import read_upstream
 from mcp_jail.gate.allow import Allow, Check
 from mcp_jail.proxy.gating import WEAKER
 

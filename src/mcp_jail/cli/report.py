@@ -18,7 +18,7 @@ from mcp_jail.cli.chosen import audits_of
 from mcp_jail.cli.entries import tell_unreadable
 from mcp_jail.cli.report_page import print_page, tell_odd
 from mcp_jail.cli.report_rows import Counted, as_csv, as_json
-from mcp_jail.core.totals import Counter
+from mcp_jail.core.recorded.totals import Counter
 from mcp_jail.errors import AuditError, UsageError
 from mcp_jail.store.history import has_audit, lines_of, open_all
 from mcp_jail.store.places import Places, find_places

@@ -13,7 +13,7 @@ from mcp_jail.cli.entry_lines import plain_text, time_text
 from mcp_jail.cli.inert_text import named
 from mcp_jail.cli.out import bullet, console, counted, folded, heading
 from mcp_jail.cli.report_rows import Counted
-from mcp_jail.core.totals import OTHERS, Answers, Calls, Host, Odd, Totals
+from mcp_jail.core.recorded.totals import OTHERS, Answers, Calls, Host, Odd, Totals
 
 # Rows of one server in one table; `--json` and `--csv` have all.
 MOST_ROWS: Final = 15

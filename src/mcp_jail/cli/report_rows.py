@@ -11,7 +11,7 @@ import msgspec
 
 from mcp_jail.cli.entry_lines import plain_text
 from mcp_jail.cli.for_programs import json_line
-from mcp_jail.core.totals import Totals
+from mcp_jail.core.recorded.totals import Totals
 
 
 class Counted(NamedTuple):

@@ -14,8 +14,8 @@ from rich.text import Text
 from mcp_jail.cli.inert_text import ALIKE, CUT, KEPT, MARGIN, Line, named, text_lines, written
 from mcp_jail.cli.item_page import Sheet, parts_of
 from mcp_jail.cli.out import console, counted, heading
-from mcp_jail.core.lock import Change, Drift
-from mcp_jail.core.review import SHORT_DIGEST, Review
+from mcp_jail.core.approved.lock import Change, Drift
+from mcp_jail.core.approved.review import SHORT_DIGEST, Review
 
 _STYLES: Final = {"+": "green", "-": "red", KEPT: "dim", CUT: "bold yellow", ALIKE: "bold yellow"}
 _CHANGES: Final = {

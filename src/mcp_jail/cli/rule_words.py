@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from mcp_jail.config.yaml_text import value_text
-from mcp_jail.core.hidden import has_hidden
 from mcp_jail.core.policy import Additional, Constraint, ToolRule, Verdict
+from mcp_jail.core.text.hidden import has_hidden
 
 # Characters of one value that are shown; the policy's line, which is named, has the whole.
 VALUE_LIMIT: Final = 200

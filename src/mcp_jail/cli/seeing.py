@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from mcp_jail.core import lock as locks
-from mcp_jail.core import review as reviews
-from mcp_jail.core.command_shown import is_digested
-from mcp_jail.core.lock import ItemKind, Lock, Pin
+from mcp_jail.core.approved import lock as locks
+from mcp_jail.core.approved import review as reviews
+from mcp_jail.core.approved.lock import ItemKind, Lock, Pin
+from mcp_jail.core.text.command_shown import is_digested
 from mcp_jail.errors import JailError, UsageError
 from mcp_jail.proxy.identity import working_directory
 from mcp_jail.proxy.lister import peers_of

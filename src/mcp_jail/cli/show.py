@@ -22,7 +22,7 @@ from mcp_jail.cli.rule_words import constraint_words, rule_words
 from mcp_jail.cli.running_rows import running_now, running_rows
 from mcp_jail.config.later import idle_defaults, not_yet
 from mcp_jail.core.policy import Additional, ToolRule
-from mcp_jail.core.rulebook import KeyPath
+from mcp_jail.core.rules.rulebook import KeyPath
 from mcp_jail.core.spec import Mount, MountKind, Plan
 from mcp_jail.errors import ExitCode, Place
 from mcp_jail.proxy.command_words import STAND_IN

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from mcp_jail.cli.inert_text import inert
 from mcp_jail.config.starter_policy import ServerEntry, ToolLine, starter_policy
-from mcp_jail.core.lock import ItemKind, Lock, kind_of
+from mcp_jail.core.approved.lock import ItemKind, Lock, kind_of
 from mcp_jail.core.policy import Verdict
 from mcp_jail.sandbox.offers import offers
 from mcp_jail.store.places import home_folder

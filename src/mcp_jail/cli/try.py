@@ -19,7 +19,7 @@ from mcp_jail.cli.review_page import print_cuts, print_items, print_lines
 from mcp_jail.cli.seeing import SAID
 from mcp_jail.cli.show import divided, mount_row
 from mcp_jail.cli.starter import first_policy
-from mcp_jail.core.lock import drift
+from mcp_jail.core.approved.lock import drift
 from mcp_jail.errors import ExitCode, UsageError
 from mcp_jail.proxy.live import Look, LookError, look
 from mcp_jail.proxy.prepare import Prepared

@@ -29,9 +29,9 @@ from mcp_jail.cli.install import asked_of, installed, version_now
 from mcp_jail.cli.out import bullet, folded, heading
 from mcp_jail.cli.progress import Shown
 from mcp_jail.cli.seeing import LAUNCH_KEY
-from mcp_jail.core import review as reviews
 from mcp_jail.core import versions
-from mcp_jail.core.lock import is_blank
+from mcp_jail.core.approved import review as reviews
+from mcp_jail.core.approved.lock import is_blank
 from mcp_jail.core.packages import Pinned, pinned
 from mcp_jail.core.policy import Home, Network, Package, Policy
 from mcp_jail.errors import ExitCode, JailError, PackageError, UsageError

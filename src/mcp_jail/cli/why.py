@@ -21,11 +21,11 @@ from mcp_jail.cli.entries import tell_unreadable
 from mcp_jail.cli.entry_lines import plain_text, time_text
 from mcp_jail.cli.for_programs import json_line
 from mcp_jail.cli.out import bullet, heading
-from mcp_jail.core.audit import Kind, Record
-from mcp_jail.core.decide import to_allow
-from mcp_jail.core.paths import expand_home
+from mcp_jail.core.conversation.replies import HELD_RULE, LOCK_RULE
 from mcp_jail.core.policy import Verdict
-from mcp_jail.core.replies import HELD_RULE, LOCK_RULE
+from mcp_jail.core.recorded.audit import Kind, Record
+from mcp_jail.core.rules.decide import to_allow
+from mcp_jail.core.rules.paths import expand_home
 from mcp_jail.errors import AuditError, ExitCode, JailError
 from mcp_jail.proxy.prepare import audit_path, judge
 from mcp_jail.store.files import read_plain

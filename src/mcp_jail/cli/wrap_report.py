@@ -13,7 +13,7 @@ from mcp_jail.cli.inert_text import inert, named
 from mcp_jail.cli.out import bullet, counted, folded, heading
 from mcp_jail.clients.plans import FilePlan, Group, Outcome
 from mcp_jail.clients.running import Running
-from mcp_jail.core.redact import Redactor
+from mcp_jail.core.recorded.redact import Redactor
 from mcp_jail.errors import UsageError
 
 # Characters of one word of a command.

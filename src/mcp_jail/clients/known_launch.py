@@ -17,10 +17,10 @@ from mcp_jail.clients.started_in import leans_on
 from mcp_jail.config import load
 from mcp_jail.config.carried_code import has_code
 from mcp_jail.config.command_line import at_home, in_words
-from mcp_jail.core.command_shown import digested
-from mcp_jail.core.lock import COMMAND, ItemKind, canonical, key_of
+from mcp_jail.core.approved.lock import COMMAND, ItemKind, canonical, key_of
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.sha256 import hmac_sha256
+from mcp_jail.core.text.command_shown import digested
 from mcp_jail.errors import JailError
 from mcp_jail.store.locks import LockFiles, lock_files
 from mcp_jail.store.places import Places

@@ -12,7 +12,7 @@ import msgspec
 
 from mcp_jail.clients.document import KeyPath
 from mcp_jail.clients.servers import Server
-from mcp_jail.core.command_shown import shown_command
+from mcp_jail.core.text.command_shown import shown_command
 from mcp_jail.store.wrapped import Remembered, WrappedEntry, digest_of
 
 

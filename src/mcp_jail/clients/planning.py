@@ -34,8 +34,8 @@ from mcp_jail.clients.started_in import leans_on, started_in
 from mcp_jail.clients.targets import Ground, Target, file_notes, rows_at, why_never
 from mcp_jail.clients.wrapping import Change, command_words, loaders_of, wrap_entry
 from mcp_jail.config.starter_policy import ServerEntry, starter_policy
-from mcp_jail.core.command_shown import without_secrets
 from mcp_jail.core.loaders import is_loader_variable
+from mcp_jail.core.text.command_shown import without_secrets
 from mcp_jail.errors import JailError
 from mcp_jail.sandbox.offers import offers
 from mcp_jail.store.places import Places

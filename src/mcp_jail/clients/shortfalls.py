@@ -7,8 +7,8 @@ which do not reach its server then.
 from __future__ import annotations
 
 from mcp_jail.config import load
-from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Policy
+from mcp_jail.core.rules.paths import expand_home
 
 
 def shortfalls(meant: str, text: str, names: set[str], home: str) -> tuple[str, ...]:

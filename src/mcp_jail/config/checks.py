@@ -12,14 +12,14 @@ from typing import Any, Final
 from msgspec import UNSET, UnsetType
 
 from mcp_jail.config.problems import Problems
-from mcp_jail.core.hosts import compile_hosts
-from mcp_jail.core.lock import ItemKind
+from mcp_jail.core.approved.lock import ItemKind
 from mcp_jail.core.packages import fault_of
-from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Constraint, HostEntry, Policy, ToolRule, strictest
-from mcp_jail.core.rates import seconds_of
-from mcp_jail.core.rulebook import KeyPath
-from mcp_jail.core.upstream import read_upstream
+from mcp_jail.core.rules.hosts import compile_hosts
+from mcp_jail.core.rules.paths import expand_home
+from mcp_jail.core.rules.rates import seconds_of
+from mcp_jail.core.rules.rulebook import KeyPath
+from mcp_jail.core.rules.upstream import read_upstream
 from mcp_jail.errors import Place
 
 # Parts of a dotted argument name: each dot doubles the readings of `a.b.c`.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from mcp_jail.core.command_shown import without_secret
+from mcp_jail.core.text.command_shown import without_secret
 from mcp_jail.errors import UsageError
 
 _SHELLS: Final = frozenset("|&;<>()$`\n\r*?[]{}")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from mcp_jail.core.hosts import read_rule
-from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import HostEntry, NetworkMode, Policy, Via
+from mcp_jail.core.rules.hosts import read_rule
+from mcp_jail.core.rules.paths import expand_home
 from mcp_jail.core.spec import Access, JailSpec, Share
 from mcp_jail.errors import PolicyError
 

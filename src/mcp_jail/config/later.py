@@ -21,7 +21,7 @@ from mcp_jail.core.policy import (
     Sandbox,
     Verdict,
 )
-from mcp_jail.core.rulebook import KeyPath
+from mcp_jail.core.rules.rulebook import KeyPath
 from mcp_jail.errors import Place
 
 

@@ -10,9 +10,7 @@ from msgspec import UNSET
 
 from mcp_jail.config.carried_code import carried_code
 from mcp_jail.config.launchers import look_up_at_start
-from mcp_jail.core.globs import glob_matches, globs_overlap, is_glob, literal_count
 from mcp_jail.core.loaders import is_loader_variable
-from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import (
     Additional,
     Constraint,
@@ -22,8 +20,10 @@ from mcp_jail.core.policy import (
     Verdict,
     Via,
 )
-from mcp_jail.core.rates import seconds_of
-from mcp_jail.core.rulebook import KeyPath
+from mcp_jail.core.rules.globs import glob_matches, globs_overlap, is_glob, literal_count
+from mcp_jail.core.rules.paths import expand_home
+from mcp_jail.core.rules.rates import seconds_of
+from mcp_jail.core.rules.rulebook import KeyPath
 from mcp_jail.core.spec import Access, JailSpec
 from mcp_jail.errors import Place
 

@@ -12,7 +12,7 @@ from mcp_jail.config.later import refuse_later
 from mcp_jail.config.problems import Problems, refusal
 from mcp_jail.config.tree import SIZE_LIMIT, Mapping, Node, Sequence, parse
 from mcp_jail.core.policy import Policy
-from mcp_jail.core.rulebook import KeyPath
+from mcp_jail.core.rules.rulebook import KeyPath
 from mcp_jail.errors import Place, Problem
 
 # What a nameless policy is called while its other problems are looked for.

@@ -26,8 +26,9 @@ from mcp_jail.config.splices import (
     value_put,
 )
 from mcp_jail.config.yaml_text import Lines, in_lines, rule_lines, value_text
-from mcp_jail.core.constraints import same_json
-from mcp_jail.core.decide import (
+from mcp_jail.core.policy import Policy, ToolRule, Verdict
+from mcp_jail.core.rules.constraints import same_json
+from mcp_jail.core.rules.decide import (
     Decision,
     Rulebook,
     ToolCall,
@@ -36,9 +37,8 @@ from mcp_jail.core.decide import (
     decide_prompt,
     decide_resource,
 )
-from mcp_jail.core.narrow import RuleEdit, Section, values_of
-from mcp_jail.core.outlook import Blind
-from mcp_jail.core.policy import Policy, ToolRule, Verdict
+from mcp_jail.core.rules.narrow import RuleEdit, Section, values_of
+from mcp_jail.core.rules.outlook import Blind
 from mcp_jail.errors import JailError, PolicyError
 
 

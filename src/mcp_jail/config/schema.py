@@ -9,7 +9,7 @@ import msgspec
 from mcp_jail.config.later import LATER
 from mcp_jail.config.reference import DESCRIPTIONS
 from mcp_jail.core.policy import Policy
-from mcp_jail.core.rulebook import KeyPath
+from mcp_jail.core.rules.rulebook import KeyPath
 
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 SCHEMA_ID: Final = "urn:mcp-jail:policy:1"

@@ -21,10 +21,10 @@ from mcp_jail.config.profile import Profile
 from mcp_jail.config.recognised import profile_of
 from mcp_jail.config.starter_text import ToolLine, write
 from mcp_jail.config.starter_wants import Offers, Standing, wants
-from mcp_jail.core.globs import is_glob
 from mcp_jail.core.policy import Policy, Server, Tools, Verdict
+from mcp_jail.core.rules.globs import is_glob
 from mcp_jail.core.spec import Access
-from mcp_jail.core.telling import is_telling_flag, shape_spans
+from mcp_jail.core.text.telling import is_telling_flag, shape_spans
 from mcp_jail.errors import JailError, PolicyError, UsageError
 
 __all__ = ["ServerEntry", "ToolLine", "starter_policy"]

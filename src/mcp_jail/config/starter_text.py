@@ -11,8 +11,8 @@ import msgspec
 
 from mcp_jail.config.profile import Profile
 from mcp_jail.config.starter_wants import Wants, is_secret
-from mcp_jail.core.globs import is_glob
 from mcp_jail.core.policy import Home, NetworkMode, Verdict
+from mcp_jail.core.rules.globs import is_glob
 
 # Columns of a comment, and where the one beside a value begins.
 WIDTH: Final = 80

@@ -18,10 +18,10 @@ import msgspec
 from mcp_jail.config.profile import Kind, Profile
 from mcp_jail.config.recognised import named_by
 from mcp_jail.core.loaders import is_loader_variable
-from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import VARIABLE_PATTERN, Env, Filesystem, Home, Network, NetworkMode
+from mcp_jail.core.rules.paths import expand_home
 from mcp_jail.core.spec import Access
-from mcp_jail.core.telling import is_telling, shape_spans
+from mcp_jail.core.text.telling import is_telling, shape_spans
 
 
 class Standing(Enum):

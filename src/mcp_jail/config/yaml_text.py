@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from mcp_jail.core.hidden import has_hidden
 from mcp_jail.core.policy import Additional, Constraint, ToolRule, Verdict
+from mcp_jail.core.text.hidden import has_hidden
 
 # Texts are YAML already; a mapping is written in lines or in braces, as its place asks for.
 Lines = Mapping[str, "str | Lines"]

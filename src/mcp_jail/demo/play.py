@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from mcp_jail.core.audit import Kind
 from mcp_jail.core.policy import Verdict
+from mcp_jail.core.recorded.audit import Kind
 from mcp_jail.demo.attempts import ATTEMPTS, TOOLS, Attempt, Evidence, Finding, Outcome, judge
 from mcp_jail.demo.bubblewrap import refuse_without
 from mcp_jail.demo.client import Client

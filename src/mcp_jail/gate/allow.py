@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from mcp_jail.core.hosts import (
+from mcp_jail.core.policy import HostEntry, Network, NetworkMode, Tls, Verdict
+from mcp_jail.core.rules.hosts import (
     HostAndPort,
     HostRule,
     HostRules,
@@ -22,8 +23,7 @@ from mcp_jail.core.hosts import (
     is_address,
     read_rule,
 )
-from mcp_jail.core.policy import HostEntry, Network, NetworkMode, Tls, Verdict
-from mcp_jail.core.upstream import Upstream, read_upstream
+from mcp_jail.core.rules.upstream import Upstream, read_upstream
 
 DNS_PORT: Final = 53
 HTTP_PORT: Final = 80

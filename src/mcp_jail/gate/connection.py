@@ -12,8 +12,8 @@ from typing import Final, assert_never
 
 import msgspec
 
-from mcp_jail.core.hosts import canonical_host, is_address
 from mcp_jail.core.policy import Verdict
+from mcp_jail.core.rules.hosts import canonical_host, is_address
 from mcp_jail.gate.addresses import is_near, refused
 from mcp_jail.gate.allow import LOCALHOST, LOOPBACK, Allow, Check, Opening
 from mcp_jail.gate.arrived import Arrived, say

@@ -1,8 +1,8 @@
 """Questions for names and our answers, as bytes (RFC 1035, 6891, 9460). Pure.
 
 Nothing that is asked here leaves the machine: a name is answered from the policy alone. A question
-is read strictly: one of them, no compression, nothing behind it but an OPT record. What a name is
-allowed to be is `core.hosts`' matter; labels that are no host name are shown, never matched.
+is read strictly: one of them, no compression, nothing behind it but an OPT record. What a name may
+be is the matter of `core.rules.hosts`; labels that are no host name are shown, never matched.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcp_jail.core.hosts import canonical_host, is_address
+from mcp_jail.core.rules.hosts import canonical_host, is_address
 from mcp_jail.gate.first_bytes import Asked, NeedMoreError, UnfitError
 
 # Bytes of a hello. With post-quantum keys they are about 1.8 KiB; OpenSSL reads up to 131,396.

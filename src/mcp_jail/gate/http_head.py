@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from mcp_jail.core.hosts import HostAndPort, canonical_host
+from mcp_jail.core.rules.hosts import HostAndPort, canonical_host
 from mcp_jail.gate.first_bytes import NeedMoreError, UnfitError
 
 # Bytes of a request line and its headers; servers refuse between 8 and 32 KiB.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from mcp_jail.core.hosts import HostAndPort
+from mcp_jail.core.rules.hosts import HostAndPort
 from mcp_jail.gate.allow import HTTP_PORT
 from mcp_jail.gate.first_bytes import Asked, UnfitError
 from mcp_jail.gate.http_head import Head, read_authority, read_head

@@ -9,8 +9,8 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
-from mcp_jail.core.hosts import canonical_host
 from mcp_jail.core.policy import Verdict
+from mcp_jail.core.rules.hosts import canonical_host
 from mcp_jail.gate.allow import Allow
 from mcp_jail.gate.attempts import TOO_MANY_NAMES, Attempt, What
 from mcp_jail.gate.budget import PerSecond

@@ -10,8 +10,8 @@ import re
 import socket
 from typing import Final
 
-from mcp_jail.core.hosts import is_address
-from mcp_jail.core.upstream import Upstream
+from mcp_jail.core.rules.hosts import is_address
+from mcp_jail.core.rules.upstream import Upstream
 from mcp_jail.gate.dial import DEADLINE, Dial, Dialled
 from mcp_jail.gate.http_head import HEAD_LIMIT
 from mcp_jail.gate.loop import READ, Loop

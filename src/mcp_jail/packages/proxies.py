@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from mcp_jail.core.upstream import read_upstream
+from mcp_jail.core.rules.upstream import read_upstream
 from mcp_jail.errors import PackageError
 from mcp_jail.packages.registries import Proxy, Reach
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mcp_jail.core import notes
-from mcp_jail.core.events import (
+from mcp_jail.core.conversation.events import (
     CutOff,
     Effect,
     FromClient,
@@ -15,7 +14,8 @@ from mcp_jail.core.events import (
     Oversize,
     ToClient,
 )
-from mcp_jail.core.session import Session
+from mcp_jail.core.conversation.session import Session
+from mcp_jail.core.text import notes
 from mcp_jail.proxy.lines import TooLong
 
 

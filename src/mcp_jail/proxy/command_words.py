@@ -9,8 +9,8 @@ import os
 from typing import Final
 
 from mcp_jail.config.command_line import at_home, in_words
-from mcp_jail.core.command_shown import shown_command
 from mcp_jail.core.policy import Policy
+from mcp_jail.core.text.command_shown import shown_command
 from mcp_jail.errors import LaunchMismatchError, UsageError
 from mcp_jail.proxy.packaged import Packaged
 

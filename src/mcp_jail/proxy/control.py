@@ -17,8 +17,8 @@ import msgspec
 from mcp_jail.asks import protocol
 from mcp_jail.asks.protocol import AskView, Problem, Reply, Request, Written
 from mcp_jail.asks.who import Peer, peer_of
-from mcp_jail.core.asks import Ask, Asks
-from mcp_jail.core.events import (
+from mcp_jail.core.conversation.asks import Ask, Asks
+from mcp_jail.core.conversation.events import (
     Answered,
     AskOver,
     AskPerson,

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mcp_jail import __version__
-from mcp_jail.core.audit import Entry, Kind
-from mcp_jail.core.command_shown import without_secrets
-from mcp_jail.core.redact import Redactor, known_values
+from mcp_jail.core.conversation.tally import Tally
+from mcp_jail.core.recorded.audit import Entry, Kind
+from mcp_jail.core.recorded.redact import Redactor, known_values
+from mcp_jail.core.rules.upstream import read_upstream
 from mcp_jail.core.spec import Mount, Plan
-from mcp_jail.core.tally import Tally
-from mcp_jail.core.upstream import read_upstream
+from mcp_jail.core.text.command_shown import without_secrets
 from mcp_jail.proxy.ending import Ending
 from mcp_jail.proxy.prepare import Prepared
 from mcp_jail.sandbox.outside import FILTER_MODE, ServerStatus

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mcp_jail.config.problems import Problems, refusal
-from mcp_jail.core.audit import Entry, Kind
-from mcp_jail.core.events import NetTried
-from mcp_jail.core.hosts import DEFAULT_PORT, canonical_host, is_address, is_near
+from mcp_jail.core.conversation.events import NetTried
 from mcp_jail.core.policy import NetworkMode, Verdict, Via
+from mcp_jail.core.recorded.audit import Entry, Kind
+from mcp_jail.core.rules.hosts import DEFAULT_PORT, canonical_host, is_address, is_near
 from mcp_jail.gate.allow import Allow, compile_network
 from mcp_jail.gate.attempts import (
     LINE_LIMIT,

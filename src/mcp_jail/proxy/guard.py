@@ -16,11 +16,11 @@ import msgspec
 from msgspec import Raw
 
 from mcp_jail.asks.lineage import clients_of
-from mcp_jail.core.audit import Chain, Entry
-from mcp_jail.core.catalogue import Catalogue
-from mcp_jail.core.lock import Lock
-from mcp_jail.core.redact import Redactor, arguments_digest
-from mcp_jail.core.session import Session
+from mcp_jail.core.approved.catalogue import Catalogue
+from mcp_jail.core.approved.lock import Lock
+from mcp_jail.core.conversation.session import Session
+from mcp_jail.core.recorded.audit import Chain, Entry
+from mcp_jail.core.recorded.redact import Redactor, arguments_digest
 from mcp_jail.errors import (
     AuditError,
     ExitCode,

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_jail.config.carried_code import has_code
-from mcp_jail.core.command_shown import digested, shown_command
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.spec import Plan
+from mcp_jail.core.text.command_shown import digested, shown_command
 from mcp_jail.proxy.launched_code import launched_code
 from mcp_jail.proxy.packaged import Packaged
 

@@ -9,7 +9,7 @@ from typing import cast
 
 import msgspec
 
-from mcp_jail.core.wire import MESSAGE_LIMIT
+from mcp_jail.core.protocol.wire import MESSAGE_LIMIT
 
 # Bytes of one read. Twice this makes malloc map and unmap memory for each read (28 us).
 CHUNK = 64 * 1024

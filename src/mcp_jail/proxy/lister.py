@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
-from mcp_jail.core import mcp, walks
-from mcp_jail.core.lock import KIND_OF_LIST, ItemKind
-from mcp_jail.core.mcp import Era
+from mcp_jail.core.approved.lock import KIND_OF_LIST, ItemKind
+from mcp_jail.core.conversation import walks
+from mcp_jail.core.protocol import mcp
+from mcp_jail.core.protocol.mcp import Era
 
 # The protocol versions that are spoken where no client of a lock says another.
 VERSIONS: Final = {Era.MODERN: "2026-07-28", Era.LEGACY: "2025-11-25"}

@@ -16,14 +16,14 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from mcp_jail.core.audit import Entry
-from mcp_jail.core.blotted import Hide, blotted
-from mcp_jail.core.catalogue import Catalogue
-from mcp_jail.core.events import NetTried
-from mcp_jail.core.lock import ItemKind, Lock
+from mcp_jail.core.approved.catalogue import Catalogue
+from mcp_jail.core.approved.lock import ItemKind, Lock
+from mcp_jail.core.approved.review import both
+from mcp_jail.core.conversation.events import NetTried
+from mcp_jail.core.conversation.session import Session
 from mcp_jail.core.policy import LockPolicy
-from mcp_jail.core.review import both
-from mcp_jail.core.session import Session
+from mcp_jail.core.recorded.audit import Entry
+from mcp_jail.core.recorded.blotted import Hide, blotted
 from mcp_jail.errors import ExitCode, JailBuildError, JailError
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, redactor_of, start_entry

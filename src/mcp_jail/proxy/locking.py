@@ -13,11 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
-from mcp_jail.core.catalogue import Catalogue
-from mcp_jail.core.command_shown import shown_command
-from mcp_jail.core.events import AwaitReview, LockChanged, TrustFirst
-from mcp_jail.core.listed import Item, Page, Standing
-from mcp_jail.core.lock import (
+from mcp_jail.core.approved.catalogue import Catalogue
+from mcp_jail.core.approved.listed import Item, Page, Standing
+from mcp_jail.core.approved.lock import (
     COMMAND,
     NO_ERA,
     ItemKind,
@@ -27,8 +25,10 @@ from mcp_jail.core.lock import (
     pin,
     without_approvals,
 )
-from mcp_jail.core.paths import expand_home
+from mcp_jail.core.conversation.events import AwaitReview, LockChanged, TrustFirst
 from mcp_jail.core.policy import LockFirst
+from mcp_jail.core.rules.paths import expand_home
+from mcp_jail.core.text.command_shown import shown_command
 from mcp_jail.errors import JailError, LaunchMismatchError
 from mcp_jail.proxy.identity import advice, changes, launch_identity
 from mcp_jail.proxy.prepare import Judged, Prepared

@@ -13,8 +13,7 @@ import select
 from collections.abc import Callable
 from typing import assert_never
 
-from mcp_jail.core.audit import Entry, Kind
-from mcp_jail.core.events import (
+from mcp_jail.core.conversation.events import (
     AskOver,
     AskPerson,
     AuditFailed,
@@ -30,8 +29,9 @@ from mcp_jail.core.events import (
     TrustFirst,
     needs_record,
 )
-from mcp_jail.core.session import Session
-from mcp_jail.core.wire import MESSAGE_LIMIT
+from mcp_jail.core.conversation.session import Session
+from mcp_jail.core.protocol.wire import MESSAGE_LIMIT
+from mcp_jail.core.recorded.audit import Entry, Kind
 from mcp_jail.errors import AuditError
 from mcp_jail.proxy import arrivals
 from mcp_jail.proxy.ending import Cause, Ending

@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from mcp_jail.asks.notice import Notice, Said, notice_line, read_said
-from mcp_jail.core.asks import Answer, Ask, Lasts
-from mcp_jail.core.events import Answered, AskOver, AskPerson, FromPerson, NotAnswered
+from mcp_jail.core.conversation.asks import Answer, Ask, Lasts
+from mcp_jail.core.conversation.events import Answered, AskOver, AskPerson, FromPerson, NotAnswered
 from mcp_jail.core.policy import Verdict
 from mcp_jail.errors import JailError
 from mcp_jail.sandbox.keeper import Keeper

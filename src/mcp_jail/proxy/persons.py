@@ -11,8 +11,8 @@ from typing import Any
 from mcp_jail.asks.desktop_look import has_bus
 from mcp_jail.asks.lineage import Running, running_in, this_guard
 from mcp_jail.asks.who import fault_of, fault_of_service
-from mcp_jail.core.asks import Asks
-from mcp_jail.core.events import (
+from mcp_jail.core.conversation.asks import Asks
+from mcp_jail.core.conversation.events import (
     AskOver,
     AskPerson,
     AwaitReview,
@@ -21,9 +21,9 @@ from mcp_jail.core.events import (
     LockChanged,
     TrustFirst,
 )
+from mcp_jail.core.conversation.session import Session
 from mcp_jail.core.policy import Channel
-from mcp_jail.core.redact import Redactor
-from mcp_jail.core.session import Session
+from mcp_jail.core.recorded.redact import Redactor
 from mcp_jail.errors import JailError
 from mcp_jail.proxy.control import Control
 from mcp_jail.proxy.locking import LockKeeping

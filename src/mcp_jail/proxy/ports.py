@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from mcp_jail.core.audit import Entry
-from mcp_jail.core.events import (
+from mcp_jail.core.conversation.events import (
     AskOver,
     AskPerson,
     AwaitReview,
@@ -16,6 +15,7 @@ from mcp_jail.core.events import (
     NetTried,
     TrustFirst,
 )
+from mcp_jail.core.recorded.audit import Entry
 from mcp_jail.proxy.ladder import Stoppable
 
 

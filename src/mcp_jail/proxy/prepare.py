@@ -18,10 +18,10 @@ from mcp_jail.config.jailspec import jail_spec
 from mcp_jail.config.lint import Lint, lint
 from mcp_jail.config.problems import Problems, refusal
 from mcp_jail.config.strangers import load_strangers
-from mcp_jail.core.decide import Rulebook, compile_rules
-from mcp_jail.core.paths import expand_home
 from mcp_jail.core.policy import Home, Policy
-from mcp_jail.core.rulebook import KeyPath
+from mcp_jail.core.rules.decide import Rulebook, compile_rules
+from mcp_jail.core.rules.paths import expand_home
+from mcp_jail.core.rules.rulebook import KeyPath
 from mcp_jail.core.secret_values import Secrets
 from mcp_jail.core.sha256 import sha256
 from mcp_jail.core.spec import JailSpec, Plan

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mcp_jail.core.audit import Chain, Entry
-from mcp_jail.core.blotted import Hide, blotted
+from mcp_jail.core.recorded.audit import Chain, Entry
+from mcp_jail.core.recorded.blotted import Hide, blotted
 from mcp_jail.store.journal import Journal
 
 # Bytes of held lines at which they should be written whatever else comes: 200 results or so.

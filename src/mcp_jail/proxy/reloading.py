@@ -10,10 +10,10 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from mcp_jail.core.decide import compile_rules
-from mcp_jail.core.events import PolicyChanged, PolicyRefused
+from mcp_jail.core.conversation.events import PolicyChanged, PolicyRefused
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.reloading import needing_restart, taken_up
+from mcp_jail.core.rules.decide import compile_rules
 from mcp_jail.core.sha256 import sha256
 from mcp_jail.errors import JailError, UsageError
 from mcp_jail.proxy.prepare import Judged, declared_cwd, judge

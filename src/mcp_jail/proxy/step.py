@@ -15,8 +15,8 @@ from typing import Final
 
 import msgspec
 
-from mcp_jail.core.audit import Entry
 from mcp_jail.core.policy import HostEntry, Network, NetworkMode, Verdict
+from mcp_jail.core.recorded.audit import Entry
 from mcp_jail.core.spec import Access, JailSpec, Mount, MountKind, Plan, Share
 from mcp_jail.errors import JailBuildError, UsageError
 from mcp_jail.gate.allow import Allow, compile_network

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from mcp_jail.core.audit import Entry, Kind
-from mcp_jail.core.events import (
+from mcp_jail.core.conversation.events import (
     Effect,
     FromClient,
     Record,
@@ -21,7 +20,8 @@ from mcp_jail.core.events import (
     ToClient,
     ToServer,
 )
-from mcp_jail.core.session import Session
+from mcp_jail.core.conversation.session import Session
+from mcp_jail.core.recorded.audit import Entry, Kind
 from mcp_jail.proxy import arrivals
 from mcp_jail.proxy.lines import CHUNK, HIGH_WATER, LineReader, LineWriter
 from mcp_jail.proxy.server import JailedServer

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mcp_jail.config import load
-from mcp_jail.core.decide import compile_rules
+from mcp_jail.core.rules.decide import compile_rules
 from mcp_jail.proxy.prepare import Judged, Prepared, with_jail
 from mcp_jail.store.places import find_places, home_folder
 from mcp_jail.store.policies import PolicyFile, PolicyKind

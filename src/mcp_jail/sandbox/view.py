@@ -1,4 +1,4 @@
-"""What stands at a path, outside and as the jail's file tree shows it: answers for `core.paths`.
+"""What stands at a path, outside and in the jail's file tree: answers for `core.rules.paths`.
 
 Outside, the kernel is asked. Inside, the plan's mounts say which directory of the host a path
 leads to, and the kernel is asked there; the jail itself is never entered. Private places, which the
@@ -16,7 +16,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Final, assert_never
 
-from mcp_jail.core.outlook import DIRECTORY, FILE, MISSING, OPAQUE, Seen, SeenKind, Space
+from mcp_jail.core.rules.outlook import DIRECTORY, FILE, MISSING, OPAQUE, Seen, SeenKind, Space
 from mcp_jail.core.spec import Mount, MountKind, Plan
 from mcp_jail.sandbox.straight import is_straight_below
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
-from mcp_jail.core.audit import Entry, Kind
-from mcp_jail.core.lock import Lock, is_blank
-from mcp_jail.core.replies import item_entry
-from mcp_jail.core.review import Review, approved_after, rejected_after, waits
+from mcp_jail.core.approved.lock import Lock, is_blank
+from mcp_jail.core.approved.review import Review, approved_after, rejected_after, waits
+from mcp_jail.core.conversation.replies import item_entry
+from mcp_jail.core.recorded.audit import Entry, Kind
 from mcp_jail.errors import ExitCode, JailError
 from mcp_jail.store.chains import begin_chain
 from mcp_jail.store.locks import LockFiles

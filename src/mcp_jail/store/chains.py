@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from mcp_jail.core.audit import Chain, Entry
+from mcp_jail.core.recorded.audit import Chain, Entry
 from mcp_jail.store.journal import open_journal
 
 

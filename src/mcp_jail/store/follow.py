@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_jail.core.audit import MAX_LINE_BYTES, Record
+from mcp_jail.core.recorded.audit import MAX_LINE_BYTES, Record
 from mcp_jail.errors import AuditError
 from mcp_jail.store.history import files_of, has_audit, lines_before, newest, open_audit, unreadable
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from mcp_jail.core.audit import MAX_LINE_BYTES, Anchor, Record, read_record
-from mcp_jail.core.verify import Report, verify
+from mcp_jail.core.recorded.audit import MAX_LINE_BYTES, Anchor, Record, read_record
+from mcp_jail.core.recorded.verify import Report, verify
 from mcp_jail.errors import AuditError
 from mcp_jail.store.files import FileError, open_plain
 from mcp_jail.store.journal import anchor_of, rotated

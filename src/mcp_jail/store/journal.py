@@ -13,7 +13,7 @@ import os
 import stat
 from contextlib import suppress
 
-from mcp_jail.core.audit import MAX_LINE_BYTES, Anchor
+from mcp_jail.core.recorded.audit import MAX_LINE_BYTES, Anchor
 from mcp_jail.core.sha256 import sha256
 from mcp_jail.errors import AuditError
 from mcp_jail.store.files import (

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
-from mcp_jail.core.lock import (
+from mcp_jail.core.approved.lock import (
     LOCK_LIMIT,
     Lock,
     kind_of,
