@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -38,6 +39,10 @@ _DAEMONS = [
 NOTIFICATION_DAEMON: Final = next((each for each in _DAEMONS if each.is_file()), _DAEMONS[0])
 PYTHON_SERVERS: Final = ROOT / ".servers"
 REQUIRED: Final = os.environ.get("MCP_JAIL_REQUIRE") == "1"
+
+# `make test &` in a script leaves these ignored, and programs that tests interrupt would be deaf.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 EXAMPLES: Final = os.environ.get("MCP_JAIL_EXAMPLES")
 settings.register_profile("usual", deadline=None, derandomize=True, max_examples=100)

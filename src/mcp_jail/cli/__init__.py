@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from mcp_jail.cli import streams
+from mcp_jail.cli import inherited, streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def main(argv: list[str] | None = None) -> int:
     """Carry out one command; the process's exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    streams.open_closed()
+    inherited.put_in_order()
     try:
         exit_code = _carry_out(arguments)
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The standard streams of a command: open, able to print anything, and told in words when full."""
+"""What a command prints to: a stream that takes any character, and is told in words when full."""
 
 from __future__ import annotations
 
@@ -9,23 +9,6 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-
-def open_closed() -> None:
-    """Open /dev/null in place of each of the three streams that is closed.
-
-    Else the next file that is opened takes its number, and what is meant for a person or for the
-    client lands in that file.
-    """
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number, this one
-            os.set_inheritable(number, True)  # noqa: FBT003  # the standard library's own argument
-    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - stays open
-    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def speak_plainly() -> None:

@@ -275,8 +275,9 @@ def _assist(module: bytes, fds: list[int], keeper: int) -> NoReturn:
 def _become(path: bytes, argv: list[bytes], env: dict[str, str], fds: list[int]) -> NoReturn:
     """In the forked child: put the descriptors in their places, close the rest, be a program."""
     try:
-        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)  # an ignored signal would stay so past exec
+        # An ignored signal would stay so past exec, whoever ignored it: we, or who started us.
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         _no_core_files()
         _arrange(fds)
