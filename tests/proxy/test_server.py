@@ -74,7 +74,8 @@ def run_unfiltered(
 @LOOKS
 @pytest.mark.parametrize("client_closes", [False, True])
 def test_a_server_without_a_filter_is_stopped(home: Home, when: str, client_closes: bool) -> None:
-    server = command("echo.py")
+    # One that stays where its client has gone: what has ended cannot be looked at any more.
+    server = command("hang.py", "stubborn")
     code, told, errors = run_unfiltered(home, when, *server, client_closes=client_closes)
     assert code == 4
     assert b"result" not in told
