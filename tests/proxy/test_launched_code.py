@@ -132,10 +132,22 @@ def test_a_module_that_stands_there_in_another_form_binds_the_directory(clone: P
     assert held(clone, "python3", "-m", "json.tool").cwd is None
 
 
-@pytest.mark.parametrize("words", [("sh", "-c", "node ./app.js"), ("python3", "-c", "import mod")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sh", "-c", "node ./app.js"),
+        ("python3", "-c", "import mod"),
+        ("env", "-iS", "node ./app.js"),
+    ],
+)
 def test_code_in_the_command_binds_a_shared_directory(clone: Path, words: tuple[str, ...]) -> None:
     assert held(clone, *words).cwd == str(clone)
     assert launched_code(words, str(clone), (), is_shared=False).cwd is None
+
+
+def test_an_option_of_what_env_starts_is_none_of_its_own(clone: Path) -> None:
+    script = str(clone / "server")
+    assert held(clone, "env", "A=1", "python3", "-S", script).cwd is None
 
 
 def test_what_lies_in_a_tree_with_a_digest_is_left(clone: Path) -> None:

@@ -6,14 +6,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.inert_text import inert, named
 from mcp_jail.cli.out import bullet, counted, folded, heading
 from mcp_jail.clients.plans import FilePlan, Group, Outcome
 from mcp_jail.clients.running import Running
-from mcp_jail.core.recorded.redact import Redactor
+from mcp_jail.config.carried_code import has_code
+from mcp_jail.core.text.command_shown import without_secrets
 from mcp_jail.errors import UsageError
 
 # Characters of one word of a command.
@@ -155,6 +154,4 @@ def _line(words: Sequence[str]) -> str:
 
 def _without_secrets(words: Sequence[str]) -> list[str]:
     """A command with what may be a secret blotted out: a report is pasted and kept in logs."""
-    shown = Redactor(known=(), key=b"").arguments(list(words))
-    found = msgspec.json.decode(shown) if shown is not None else []
-    return found if isinstance(found, list) else ["(too long to be shown)"]
+    return without_secrets(words, has_code=has_code(tuple(words)))

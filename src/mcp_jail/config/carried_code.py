@@ -12,6 +12,7 @@ from mcp_jail.config.program_options import (
     AWK,
     STARTERS,
     WORDS,
+    behind_env,
     behind_starter,
     is_cluster,
     options_of,
@@ -29,7 +30,8 @@ def carried_code(command: tuple[str, ...]) -> Launcher | None:
     while words:
         program = words.pop(0).rpartition("/")[2]
         if program == "env":
-            if _takes_apart(words):
+            words, is_apart = behind_env(words)
+            if is_apart:
                 return _said("env -S", "takes code or a command apart")
             continue
         if program in AWK:
@@ -61,17 +63,6 @@ def _option(program: str, words: list[str]) -> Launcher | None:
         if not word.startswith(("-", "+")):
             return None
     return None
-
-
-def _takes_apart(words: list[str]) -> bool:
-    """Take the options and variables of env(1) away; whether `-S` is among them."""
-    while words and (words[0].startswith("-") or "=" in words[0]):
-        word = words.pop(0)
-        if word.startswith("--split-string") or (is_cluster(word) and "S" in word):
-            return True
-        if word in {"-u", "--unset", "-C", "--chdir"} and words:
-            words.pop(0)
-    return False
 
 
 def _said(name: str, what: str) -> Launcher:

@@ -18,6 +18,7 @@ from mcp_jail.config.program_options import (
     VERBS,
     WORDS,
     Options,
+    behind_env,
     behind_starter,
     is_cluster,
     options_of,
@@ -48,9 +49,9 @@ def code_words(command: tuple[str, ...]) -> Iterator[CodeWord]:
     while words:
         program = words.pop(0).rpartition("/")[2]
         if program == "env":
-            if any(word.startswith(("-S", "--split-string", "-vS")) for word in words):
+            words, is_apart = behind_env(words)
+            if is_apart:
                 yield CodeWord(Role.CARRIED, program)
-            words = _behind_env(words)
             continue
         yield from _of_npm(program, words)
         if program in PROJECT_FILES and (program not in _NPM or _starts_a_script(program, words)):
@@ -119,15 +120,6 @@ def _starts_a_script(program: str, words: list[str]) -> bool:
     """Whether npm or one of its kind starts what `package.json` says."""
     verb = next((word for word in words if not word.startswith("-")), "")
     return verb in _SCRIPT_VERBS or (program == "yarn" and verb not in _PACKAGE_VERBS)
-
-
-def _behind_env(words: list[str]) -> list[str]:
-    """What env(1) starts."""
-    rest = list(words)
-    while rest and (rest[0].startswith("-") or "=" in rest[0]):
-        if rest.pop(0) in {"-u", "--unset", "-C", "--chdir"} and rest:
-            rest.pop(0)
-    return rest
 
 
 def _runner(words: list[str]) -> list[str]:

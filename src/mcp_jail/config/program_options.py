@@ -100,6 +100,17 @@ def is_cluster(word: str) -> bool:
     return word[:1] == "-" != word[1:2]
 
 
+def behind_env(words: Sequence[str]) -> tuple[list[str], bool]:
+    """What env(1) starts, and whether an option takes a command apart that stands in one word."""
+    rest, is_apart = list(words), False
+    while rest and (rest[0].startswith("-") or "=" in rest[0]):
+        word = rest.pop(0)
+        is_apart |= word.startswith("--split-string") or (is_cluster(word) and "S" in word)
+        if word in {"-u", "--unset", "-C", "--chdir"} and rest:
+            rest.pop(0)
+    return rest, is_apart
+
+
 def behind_starter(words: Sequence[str]) -> list[str]:
     """What a program of `STARTERS` starts, without its own options and its verb."""
     rest = list(words)

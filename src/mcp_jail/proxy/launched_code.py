@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from mcp_jail.config.code_words import Role, code_words
+from mcp_jail.config.code_words import CodeWord, Role, code_words
 from mcp_jail.config.program_options import PROJECT_OPTIONS
 from mcp_jail.core.sha256 import sha256
 from mcp_jail.sandbox.scripts import SCRIPTS
@@ -44,15 +44,14 @@ def launched_code(
 
     `is_shared` says whether the working directory is one of the host's.
     """
+    words = tuple(code_words(command))
     looking = _Looking(cwd, _bases(command, cwd), is_shared=is_shared)
     names = {command[0]: None} if _has_shebang(command[0]) else {}
     names |= dict.fromkeys(looking.scripts(command[1:]))
-    names |= dict.fromkeys(looking.code(command))
+    names |= dict.fromkeys(looking.code(words))
     scripts: dict[str, str] = {}
     places: dict[str, str] = {}
-    depends = looking.depends or any(
-        word.role is Role.CARRIED and is_shared for word in code_words(command)
-    )
+    depends = looking.depends or any(word.role is Role.CARRIED and is_shared for word in words)
     for name in names:
         path = os.path.normpath(os.path.join(cwd, name))
         if any(path.startswith(f"{folder}/") for folder in known):
@@ -90,7 +89,7 @@ class _Looking:
                 if os.path.isfile(path) and (text.endswith(SCRIPTS) or _has_shebang(path)):
                     yield name
 
-    def code(self, command: tuple[str, ...]) -> Iterator[str]:
+    def code(self, words: tuple[CodeWord, ...]) -> Iterator[str]:
         """The files that are code by what the program does with a word."""
         has_script = False
         where = {
@@ -98,7 +97,7 @@ class _Looking:
             Role.PACKAGE: self._projects,
             Role.PROJECT: self._projects,
         }
-        for role, text in code_words(command):
+        for role, text in words:
             found: list[str] = []
             for base in where.get(role, self._bases):
                 match role:
