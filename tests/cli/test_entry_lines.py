@@ -46,6 +46,23 @@ def test_a_line_tells_time_kind_verdict_tool_reason_and_rule() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("method", "verdict", "shown"),
+    [
+        ("lookup", "deny", "net    deny lookup a.example why"),
+        ("connect", "deny", "net    deny connect a.example why"),
+        ("connect", "allow", "net    allow connect a.example why"),
+        ("closed", "allow", "net    allow closed a.example why"),
+        ("failed", "allow", "net    failed a.example why"),
+    ],
+)
+def test_a_line_tells_what_was_tried_on_the_network_and_what_came_of_it(
+    method: str, verdict: str, shown: str
+) -> None:
+    entry = Entry(kind=Kind.NET, method=method, name="a.example", verdict=verdict, reason="why")
+    assert entry_line(record(entry), name="", width=200).plain.endswith(shown)
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_arguments_are_cut_to_the_terminal_and_nothing_else(width: int) -> None:
     long = msgspec.Raw(msgspec.json.encode("漢字" * 100))

@@ -14,6 +14,9 @@ from mcp_jail.core.recorded.audit import Kind, Record
 _SECOND = 1000
 _LAST = 253_402_300_799_999
 
+# What of the network is a verdict of the other side's.
+_FAILED = "failed"
+
 _VERDICT_STYLES = {
     "deny": "red",
     "ask": "yellow",
@@ -22,6 +25,7 @@ _VERDICT_STYLES = {
     "created": "green",
     "approved": "green",
     "rejected": "red",
+    _FAILED: "yellow",
 }
 
 # Hex digits of a pinned object's digest that are shown: enough to tell two versions apart.
@@ -41,7 +45,7 @@ def entry_line(record: Record, *, name: str, width: int | None) -> Text:
     if name:
         line.append(f" {plain_text(name)}", style="bold")
     line.append(f" {record.kind.value:<6}", style="bold" if record.kind is Kind.START else "")
-    verdict = plain_text(record.verdict) or ("error" if record.is_error else "")
+    verdict = plain_text(_verdict(record))
     if verdict and verdict != record.kind.value:
         line.append(f" {verdict}", style=_VERDICT_STYLES.get(verdict, "red"))
     for part in _parts(record):
@@ -64,9 +68,17 @@ def plain_text(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text)
 
 
+def _verdict(record: Record) -> str:
+    if record.kind is Kind.NET and record.method == _FAILED:
+        return _FAILED  # a rule opened it, and it came to nothing
+    return record.verdict or ("error" if record.is_error else "")
+
+
 def _parts(record: Record) -> list[str]:
     ticket = record.id if record.kind in {Kind.ASK, Kind.ANSWER} else record.detail.get("ask")
     parts = [record.name or record.method, record.reason]
+    if record.kind is Kind.NET and record.name and record.method != _FAILED:
+        parts.insert(0, record.method)
     if isinstance(ticket, str) and ticket:
         parts.append(f"({ticket})")
     if record.kind is Kind.RESULT and record.size:
