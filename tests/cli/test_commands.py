@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -135,6 +136,34 @@ def test_why_says_what_would_allow_what_no_rule_names(home: Home) -> None:
         client.close()
     said = done(home, "why", "fs")
     assert 'to allow it, add under tools.rules: "add": allow' in said.stdout
+
+
+TRIES: Final = "import socket; socket.gethostbyname('evil.example')"
+
+
+@pytest.mark.parametrize(
+    ("network", "place"),
+    [
+        ("network: {mode: none}", "fs.yaml:2:11: network: {mode: none}"),
+        ("network:\n  private: deny", "fs.yaml:2:1: network:"),
+        (
+            "network:\n  mode: allowlist\n  allow: [api.example.com]",
+            "fs.yaml:4:3: allow: [api.example.com]",
+        ),
+        ("# none", "the default of mcp-jail"),
+    ],
+)
+def test_why_shows_what_of_the_policy_refused_an_attempt_on_the_network(
+    home: Home, network: str, place: str
+) -> None:
+    home.write_policy(f"{network}\ntools: {{default: allow}}")
+    with started(home, "run", "fs", *command("shell.py")) as client:
+        client.open()
+        client.call("sh", line=f'$PYTHON -c "{TRIES}"')
+        client.close()
+    said = done(home, "why", "fs").stdout
+    assert "network lookup evil.example" in said
+    assert place in said
 
 
 def test_why_shows_no_line_of_a_policy_that_was_changed_since(home: Home) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +15,9 @@ from mcp_jail.gate.attempts import (
     AGAIN_IN_A_ROW,
     AGAIN_PER_SECOND,
     LINE_LIMIT,
+    NEW_PER_SECOND,
     OTHERS,
+    TOO_MANY_TO_TELL,
     Attempt,
     Tally,
     What,
@@ -24,11 +30,22 @@ def denied(host: str, *, port: int = 443, why: str = "") -> Attempt:
     return Attempt(what=What.CONNECT, verdict=Verdict.DENY, host=host, port=port, why=why)
 
 
+def opened(host: str, *, what: What = What.CONNECT, address: str = "1.2.3.4") -> Attempt:
+    return Attempt(
+        what=what, verdict=Verdict.ALLOW, host=host, port=443, rule="*.a.example", address=address
+    )
+
+
+def noted(tally: Tally, attempts: Iterable[Attempt], now: float = 0.0) -> list[Attempt]:
+    """What is told at once of some attempts."""
+    return [told for attempt in attempts for told in tally.note(attempt, now)]
+
+
 def test_the_first_of_a_kind_is_told_at_once_and_the_rest_together() -> None:
     tally = Tally(every=10, again=0)
-    assert tally.note(denied("a.example"), 100.0) == denied("a.example")
+    assert tally.note(denied("a.example"), 100.0) == [denied("a.example")]
     assert tally.wait(100.0) is None
-    assert [tally.note(denied("a.example"), 101.0) for _ in range(5000)] == [None] * 5000
+    assert noted(tally, [denied("a.example")] * 5000, 101.0) == []
     assert tally.due(110.9) == []
     assert tally.wait(110.0) == 1.0
     (told,) = tally.due(111.0)
@@ -40,62 +57,107 @@ def test_the_first_of_a_kind_is_told_at_once_and_the_rest_together() -> None:
 def test_bytes_add_up_and_the_longest_time_stays() -> None:
     tally = Tally()
     closed = Attempt(what=What.CLOSED, verdict=Verdict.ALLOW, host="a", sent=2, received=3, ms=50)
-    assert tally.note(closed, 0.0) == closed
+    assert tally.note(closed, 0.0) == [closed]
     for ms in (7, 9, 8):
         tally.note(Attempt(what=What.CLOSED, verdict=Verdict.ALLOW, host="a", sent=5, ms=ms), 0.0)
     (told,) = tally.rest()
     assert (told.times, told.sent, told.received, told.ms) == (3, 15, 0, 9)
 
 
-def test_too_many_kinds_are_counted_as_others() -> None:
+def test_too_many_refusals_are_counted_as_others() -> None:
     tally = Tally(kinds=10, again=0)
-    told = [tally.note(denied(f"{number}.example"), 0.0) for number in range(1000)]
-    hosts = [attempt.host for attempt in told if attempt is not None]
-    assert hosts == [*(f"{number}.example" for number in range(10)), OTHERS]
+    told = noted(tally, (denied(f"{number}.example") for number in range(1000)))
+    assert [each.host for each in told] == [*(f"{number}.example" for number in range(10)), OTHERS]
     (rest,) = tally.rest()
-    assert (rest.host, rest.times) == (OTHERS, 989)
+    assert (rest.host, rest.times, rest.why) == (OTHERS, 989, TOO_MANY_TO_TELL)
+
+
+def test_refusals_take_no_room_from_what_a_rule_opens() -> None:
+    tally = Tally()
+    noted(tally, (denied(f"{number}.example") for number in range(100_000)))
+    for what in (What.CONNECT, What.FAILED, What.CLOSED):
+        assert tally.note(opened("a.example", what=what), 0.0) == [opened("a.example", what=what)]
+
+
+def test_what_a_rule_opens_is_always_told_by_its_name_and_address() -> None:
+    tally = Tally(kinds=10)
+    tried = [opened(f"{number % 50}.example", address=str(number % 3)) for number in range(1000)]
+    tried += [opened("a.example")] * 1000
+    told = [*noted(tally, tried), *tally.rest()]
+    counted: dict[tuple[str, str], int] = {}
+    for each in told:
+        assert each.rule == "*.a.example"
+        key = (each.host, each.address)
+        counted[key] = counted.get(key, 0) + each.times
+    assert counted == dict(Counter((each.host, each.address) for each in tried))
+
+
+def test_what_is_forgotten_for_another_is_told_with_all_that_it_moved() -> None:
+    tally = Tally(kinds=2)
+    many = [msgspec.structs.replace(opened("a", what=What.CLOSED), sent=7)] * 4
+    told = noted(tally, [*many, opened("b"), opened("c")])
+    assert sum(each.sent for each in told if each.host == "a") == 28
+    assert tally.rest() == []
+
+
+def test_few_kinds_are_remembered_whatever_is_tried() -> None:
+    tally = Tally(kinds=10)
+    for number in range(10_000):
+        tally.note(opened(str(number)), number)
+        tally.note(denied(str(number)), number)
+    assert len(tally._opened._known) == len(tally._refused._known) == 10
 
 
 def test_a_refusal_is_told_again_at_once_a_few_times_a_second() -> None:
     tally = Tally()
-    first, second = tally.note(denied("a.example"), 0.0), tally.note(denied("a.example"), 0.1)
-    assert first is not None
+    (first,), (second,) = (tally.note(denied("a.example"), now) for now in (0.0, 0.1))
     assert not first.again
     assert second == Attempt(
         what=What.CONNECT, verdict=Verdict.DENY, host="a.example", port=443, again=True
     )
-    flood = [tally.note(denied("a.example"), 0.2) for _ in range(5000)]
-    told = [attempt for attempt in flood if attempt is not None]
+    told = noted(tally, [denied("a.example")] * 5000, 0.2)
     assert len(told) == AGAIN_IN_A_ROW - 1
     assert all(attempt.times == 1 and attempt.again for attempt in told)
     hour = [tally.note(denied("a.example"), 1 + tick / 100) for tick in range(360_000)]
-    assert sum(attempt is not None for attempt in hour) <= 3600 * AGAIN_PER_SECOND + AGAIN_IN_A_ROW
+    assert sum(map(len, hour)) <= 3600 * AGAIN_PER_SECOND + AGAIN_IN_A_ROW
     (rest,) = tally.rest()
-    assert len(told) + 2 + rest.times + sum(attempt is not None for attempt in hour) == 365_002
+    assert len(told) + 2 + rest.times + sum(map(len, hour)) == 365_002
 
 
-def test_a_refusal_beyond_all_kinds_is_told_by_its_name_where_there_is_room() -> None:
-    tally = Tally(kinds=1)
-    told = [tally.note(denied(host), 0.0) for host in ("a", "b", "c")]
-    assert [attempt.host for attempt in told if attempt is not None] == ["a", OTHERS, "c"]
+def test_after_a_flood_there_is_room_for_new_names_again() -> None:
+    tally = Tally()
+    noted(tally, (denied(f"{number}.example") for number in range(100_000)))
+    later = 1 / NEW_PER_SECOND
+    assert tally.note(denied("wanted.example"), later) == [denied("wanted.example")]
+    day = [tally.note(denied(f"{tick}.day"), 1 + tick / 10) for tick in range(864_000)]
+    named = [told for each in day for told in each if told.host != OTHERS]
+    assert len(named) <= 86_400 * NEW_PER_SECOND + 1
+
+
+def test_that_others_were_refused_is_told_at_once_after_a_pause() -> None:
+    tally = Tally(kinds=1, every=10)
+    assert [each.host for each in noted(tally, map(denied, "abc"))] == ["a", OTHERS]
+    assert [each.times for each in tally.due(10.0)] == [1]
+    tally = Tally(kinds=1, every=10)
+    assert [each.host for each in noted(tally, map(denied, "ab"))] == ["a", OTHERS]
+    assert tally.due(10.0) == []
+    assert [each.host for each in noted(tally, map(denied, "cd"), 10.0)] == ["c", OTHERS]
 
 
 def test_what_is_allowed_or_lost_is_only_counted_again() -> None:
     tally = Tally()
-    opened = Attempt(what=What.CONNECT, verdict=Verdict.ALLOW, host="a")
     lost = Attempt(what=What.LOST, verdict=Verdict.DENY, times=7)
-    for attempt in (opened, lost):
-        assert tally.note(attempt, 0.0) == attempt
-        assert tally.note(attempt, 1.0) is None
+    for attempt in (opened("a"), lost):
+        assert tally.note(attempt, 0.0) == [attempt]
+        assert tally.note(attempt, 1.0) == []
 
 
-@given(st.lists(st.tuples(st.integers(0, 20), st.floats(0, 100)), max_size=100))
-def test_every_attempt_is_told_once(tried: list[tuple[int, float]]) -> None:
+@given(st.lists(st.tuples(st.integers(0, 20), st.booleans(), st.floats(0, 100)), max_size=100))
+def test_every_attempt_is_told_once(tried: list[tuple[int, bool, float]]) -> None:
     tally = Tally(kinds=5, every=3, again=2)
     told = []
-    for host, now in sorted(tried, key=lambda pair: pair[1]):
-        first = tally.note(denied(str(host)), now)
-        told += [first] if first is not None else []
+    for host, is_open, now in sorted(tried, key=lambda each: each[2]):
+        told += tally.note(opened(str(host)) if is_open else denied(str(host)), now)
         told += tally.due(now)
     told += tally.rest()
     assert sum(attempt.times for attempt in told) == len(tried)
@@ -104,8 +166,7 @@ def test_every_attempt_is_told_once(tried: list[tuple[int, float]]) -> None:
 @given(st.text(max_size=2000), st.text(max_size=2000), st.integers(0, 65535))
 def test_a_line_is_short_and_read_back(host: str, why: str, port: int) -> None:
     host, why = ascii(host), ascii(why)
-    told = Tally().note(denied(host, port=port, why=why), 0.0)
-    assert told is not None
+    (told,) = Tally().note(denied(host, port=port, why=why), 0.0)
     line = encode(told)
     assert len(line) <= LINE_LIMIT
     assert line.count(b"\n") == 1

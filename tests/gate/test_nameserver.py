@@ -16,7 +16,7 @@ from mcp_jail.gate.attempts import Attempt
 from mcp_jail.gate.dns import Code
 from mcp_jail.gate.loop import Loop
 from mcp_jail.gate.names import Names
-from mcp_jail.gate.nameserver import NameServer
+from mcp_jail.gate.nameserver import HALVES_APART, HALVES_LIMIT, Halves, NameServer
 
 OnAMachine = Callable[..., Any]
 
@@ -90,6 +90,40 @@ def test_the_two_questions_of_one_look_up_are_one_attempt() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kinds", "attempts"),
+    [
+        ((1, 1, 1, 1, 1), 5),
+        ((28, 28, 28), 3),
+        ((1, 28, 1, 28), 2),
+        ((28, 1, 28, 1), 2),
+        ((1, 28, 28), 2),
+        ((1, 1, 28), 2),
+        ((16, 16), 2),
+        ((1, 65, 28), 2),
+    ],
+)
+def test_a_question_is_passed_over_only_as_the_other_half_of_one_look_up(
+    kinds: tuple[int, ...], attempts: int
+) -> None:
+    made, noted = server()
+    for kind in kinds:
+        made.reply(asked(labels(b"evil", b"example"), kind=kind))
+    assert len(noted) == attempts
+
+
+def test_halves_belong_together_by_name_and_time_and_few_are_remembered() -> None:
+    halves = Halves()
+    for name in ("a", "b"):
+        assert not halves.is_second(name, "", 1, 0.0)
+    assert [halves.is_second(name, "", 28, 0.1) for name in ("b", "a", "c")] == [True, True, False]
+    assert not halves.is_second("a", "", 1, 1.0)
+    assert not halves.is_second("a", "", 28, 1.1 + HALVES_APART)
+    for number in range(10 * HALVES_LIMIT):
+        halves.is_second(str(number), "", 1, 5.0)
+    assert len(halves._firsts) == HALVES_LIMIT
+
+
+@pytest.mark.parametrize(
     "data",
     [
         b"CANARY-SECRET-DATA",
@@ -159,7 +193,7 @@ def test_whichever_resolver_is_asked_ours_answers_and_no_question_gets_out(
     assert {host for host, _ in lookups} == {"stolen-secret.evil.example", "(no name)"}
 
 
-def test_ten_thousand_names_do_not_stop_it_and_a_flood_is_counted(
+def test_ten_thousand_names_do_not_stop_it_and_what_is_dropped_is_counted(
     on_a_machine: OnAMachine,
 ) -> None:
     code = """
@@ -181,12 +215,17 @@ def test_ten_thousand_names_do_not_stop_it_and_a_flood_is_counted(
             pass
         tell(len(addresses))
     ''', allowlist("*.files.example", "api.example.com:7"))
-    lost = [attempt.why for attempt in run.attempts if attempt.what is What.LOST]
-    tell([run.said, lost[:1], len(run.attempts)])
+    counted = {}
+    for attempt in run.attempts:
+        what = "lost" if attempt.what is What.LOST else "seen"
+        counted[what] = counted.get(what, 0) + attempt.times
+        assert what == "seen" or attempt.why == "questions faster than they were answered"
+    tell([run.said, counted, len(run.attempts)])
     """
-    said, lost, lines = on_a_machine(code)
+    said, counted, lines = on_a_machine(code)
     assert said == 10_000
-    assert lost == ["more than 2000 questions in a second"]
+    # Each that no rule names is seen or known to be lost; of the others some may be lost, too.
+    assert 20_000 <= sum(counted.values()) <= 20_100
     assert lines < 1200
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 from mcp_jail.core.policy import Verdict
 from mcp_jail.gate.attempts import Attempt, Tally, What, decode
@@ -52,7 +53,7 @@ def test_a_guard_that_does_not_read_is_not_waited_for_and_told_how_much_it_misse
     loop = Loop()
     reading, writing = os.pipe()
     teller = Teller(loop, writing)
-    teller._tally._kinds = 1_000_000
+    teller._tally = Tally(kinds=1_000_000)
     count = 10_000
     for number in range(count):
         teller.note(denied(f"{number}." + "x" * 200))
@@ -73,6 +74,29 @@ def test_a_guard_that_does_not_read_is_not_waited_for_and_told_how_much_it_misse
     assert len(found) - 1 + found[-1].times == count
     os.close(writing)
     os.close(reading)
+
+
+def test_what_was_opened_is_told_whatever_was_refused_before() -> None:
+    loop = Loop()
+    reading, writing = os.pipe()
+    teller = Teller(loop, writing)
+    teller._tally = Tally(kinds=1_000_000)
+    number = 0
+    while teller._lost < 1000:
+        teller.note(denied(f"{number}." + "x" * 200))
+        number += 1
+    was_full = teller.is_full
+    opened = [f"{number}.example" for number in range(10_000)]
+    for host in opened:
+        teller.note(Attempt(what=What.CONNECT, verdict=Verdict.ALLOW, host=host, rule="*.example"))
+    assert (was_full, teller.is_full) == (False, True)
+    found: list[Attempt] = []
+    thread = threading.Thread(target=lambda: found.extend(told(reading)))
+    thread.start()
+    teller.finish()
+    os.close(writing)
+    thread.join()
+    assert [each.host for each in found if each.verdict is Verdict.ALLOW] == opened
 
 
 def test_without_a_guard_the_loop_ends() -> None:

@@ -160,7 +160,8 @@ def in_a_jail(
     rest = _read_all([], gate.reports, to_end=True)
     os.close(gate.reports)
     jail.close()
-    lines = (texts[gate.reports] + rest[gate.reports]).splitlines(keepends=True)
+    told = texts[gate.reports] + gate.unread + rest[gate.reports]
+    lines = told.splitlines(keepends=True)
     return Run(
         texts[jail.stdout].decode(),
         texts[jail.stderr].decode(errors="replace"),

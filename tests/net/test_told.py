@@ -2,27 +2,69 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Final
 
-from driver import PYTHON, SERVERS, relay_of
+import pytest
+
+from driver import PYTHON, SERVERS, relay_of, wait_until
 from mcp_jail.core.conversation.network import TOLD_LIMIT
+from mcp_jail.gate.attempts import KINDS_LIMIT
 from net.conftest import Jailed, Machine, Start
 
 NETWORK: Final = "{mode: allowlist, allow: [api.example.com]}"
 REFUSED: Final = "mcp-jail: refused by the user's policy: "
 
 
-def test_a_call_that_tries_the_same_again_is_told_again(jailed: Start) -> None:
+@pytest.mark.parametrize("families", ["", "-4", "-6"])
+def test_a_call_that_tries_the_same_again_is_told_again(jailed: Start, families: str) -> None:
     with jailed(NETWORK) as jail:
         for _ in range(5):
-            said = jail.result("curl -sS -m 20 https://other.example.com/")[1:]
+            said = jail.result(f"curl {families} -sS -m 20 https://other.example.com/")[1:]
             assert said == [f"{REFUSED}the name 'other.example.com' was not looked up"]
         assert jail.result("curl -sS -m 20 https://api.example.com/who")[1:] == []
         tried = jail.tried()
     assert sum(entry["name"] == "other.example.com" for entry in tried) == 5
     assert jail.client.stderr.count(b"denied network lookup 'other.example.com'") == 1
+
+
+JUNK: Final = """
+import socket
+def question(name):
+    labels = b"".join(bytes((len(part),)) + part.encode() for part in name.split("."))
+    return b"\\1\\2\\1\\0\\0\\1" + bytes(6) + labels + b"\\0\\0\\1\\0\\1"
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+    asking.connect(("127.0.0.1", 53))
+    for number in range(3 * %d):
+        asking.send(question(f"n{number}.junk.example"))
+        asking.recv(600)
+"""
+
+
+def test_junk_hides_neither_what_a_rule_opens_nor_later_refusals(jailed: Start) -> None:
+    """Names cost a server nothing, so that it could use up whatever is kept for them."""
+    with jailed(NETWORK) as jail:
+        jail.python(JUNK % KINDS_LIMIT)
+        assert '"api.example.com"' in jail.sh("curl -sS -m 20 https://api.example.com/who")
+        tries = itertools.count()
+
+        def model_and_person_are_told_a_name() -> bool:
+            host = f"later{next(tries)}.example.com"
+            (told,) = jail.result(f"curl -sS https://{host}/")[1:] or [""]
+            return f"the name '{host}' was not" in told and b"'later" in jail.client.stderr
+
+        wait_until(model_and_person_are_told_a_name)
+        tried = jail.tried()
+    opened = [entry for entry in tried if entry["verdict"] == "allow"]
+    assert {entry["name"] for entry in opened} == {"api.example.com:443"}
+    assert {entry["rule"] for entry in opened} == {"network.allow: api.example.com"}
+    assert all(entry["detail"]["address"] for entry in opened)
+    assert [entry["detail"]["sent"] > 0 for entry in opened if entry["method"] == "closed"] == [
+        True
+    ]
+    assert any(entry["name"].startswith("later") for entry in tried)
 
 
 def test_a_call_is_told_some_of_many_refusals(jailed: Start) -> None:
@@ -99,8 +141,8 @@ def test_ten_thousand_names_leave_the_relay_as_it_was_and_few_entries(jailed: St
         jail.python(NAMES % "other.example.com")
         assert resident(relay) < 1.5 * before
         tried = jail.tried()
-    # 1000 kinds, what is told again at once, and what was counted, of 10,000.
-    assert 1000 <= len(tried) < 2500
+    # 1000 kinds, those there was room for meanwhile, and what was counted, of 10,000.
+    assert KINDS_LIMIT <= len(tried) < 2.5 * KINDS_LIMIT
     assert sum(entry.get("detail", {}).get("times", 1) for entry in tried) >= 10_000
 
 

@@ -1,14 +1,18 @@
 """What a jail tried on its network, from the relay to the guard: one line of JSON each.
 
 A jail can try a million things a second, and each line becomes an entry of the audit. So the first
-of a kind is told at once, and its repetitions are counted and told every few seconds as one line;
-beyond a number of kinds all others are counted together. What is refused again is told at once all
-the same, a few times a second: another call may have tried it, whose model is to know. Pure: time
-comes in.
+of a kind is told at once, and its repetitions are counted and told every few seconds as one line.
+What is refused again is told at once all the same, a few times a second: another call may have
+tried it, whose model is to know.
+
+What a rule opens is never told but by its name, and has a room of its own: each costs the server a
+real connection, so there is no flood of it. What is refused costs nothing; so many kinds of it are
+told in a row, then so many a second, and the rest as a number. Pure: time comes in.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from enum import Enum
 from typing import Final
 
@@ -16,8 +20,10 @@ import msgspec
 
 from mcp_jail.core.policy import Verdict
 
-# Kinds of attempts that are told apart in one run; 5 MB of audit at most, before any repeats.
+# Kinds that are remembered, of what is opened and of what is refused; of the latter as many are
+# told in a row, and then so many new ones in a second: 5 MB of audit at once, and 50 MB in a day.
 KINDS_LIMIT: Final = 1000
+NEW_PER_SECOND: Final = 2.0
 # Seconds between two lines about repetitions of one kind.
 EVERY: Final = 10.0
 # Repeated refusals that are told at once: so many in a row, and so many in a second for long. A
@@ -29,12 +35,18 @@ TEXT_LIMIT: Final = 300
 # Bytes of a line the guard reads: no line of ours is longer, so one write(2) is whole (PIPE_BUF).
 LINE_LIMIT: Final = 4096
 
+# What stands for all that is only counted, and why it is.
 OTHERS: Final = "(others)"
+TOO_MANY_TO_TELL: Final = "more than are told one by one"
 
-
-# Why something is refused that a rule opens, or that no rule could: there is too much of it.
-TOO_MANY_NAMES = "too many names in one run"
-TOO_MANY_CONNECTIONS = "too many connections at once"
+# Why something is refused, where that is asked about: because no rule opens it, and another would;
+NO_RULE_NAMES: Final = "no rule names it"
+NO_RULE_OPENS: Final = "no rule opens it"
+NOT_LED_ON: Final = "nothing is led on but TCP to a rule's port"
+HELPED_BY_A_RULE: Final = frozenset({NO_RULE_NAMES, NO_RULE_OPENS, NOT_LED_ON})
+# or because there is too much of it.
+TOO_MANY_NAMES: Final = "too many names in one run"
+TOO_MANY_CONNECTIONS: Final = "too many connections at once"
 
 
 class What(Enum):
@@ -80,36 +92,57 @@ def decode(line: bytes) -> Attempt:
     return _DECODER.decode(line)
 
 
+class Room:
+    """So many in a row, and so many in a second for long. `now` as below."""
+
+    def __init__(self, most: float, per_second: float) -> None:
+        self._most = self._left = float(most)
+        self._per_second = per_second
+        self._then = 0.0  # `_left` was right
+
+    def take(self, now: float) -> bool:
+        """Whether there is room for one more; if so it is taken."""
+        left = self._left + (now - self._then) * self._per_second
+        self._left, self._then = min(left, self._most), now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
 class Tally:
     """Attempts in, those to tell out. `now` is in seconds, of a clock that never goes back."""
 
     def __init__(
         self, kinds: int = KINDS_LIMIT, every: float = EVERY, again: int = AGAIN_IN_A_ROW
     ) -> None:
-        self._kinds = kinds
         self._every = every
-        self._known: dict[Attempt, _Repeated] = {}
+        self._opened = _Kinds(kinds)
+        self._refused = _Kinds(kinds)
+        self._others: dict[Attempt, _Repeated] = {}  # one for each What
+        self._new = Room(kinds, NEW_PER_SECOND)
+        self._again = Room(again, AGAIN_PER_SECOND)
         self._due = 0.0
-        self._most_again = self._again = float(again)
-        self._then = 0.0  # `_again` was right
 
-    def note(self, attempt: Attempt, now: float) -> Attempt | None:
-        """Take an attempt in; it comes back, shortened, where it is to be told at once."""
+    def note(self, attempt: Attempt, now: float) -> list[Attempt]:
+        """Take an attempt in; it comes back, shortened, where it is to be told at once.
+
+        So do the repetitions of a kind that is forgotten for it.
+        """
         attempt = _short(attempt)
         kind = _kind(attempt)
-        if kind not in self._known and len(self._known) >= self._kinds:
-            # Verdicts and kinds are few, so these never are too many.
-            kind = Attempt(what=attempt.what, verdict=attempt.verdict, host=OTHERS)
-        repeated = self._known.get(kind)
+        is_free = _is_free(attempt)
+        kinds = self._opened if is_free else self._refused
+        repeated = kinds.get(kind)
         if repeated is None:
-            self._known[kind] = _Repeated()
-            return attempt if kind.host != OTHERS else _with_numbers(kind, attempt)
-        if self._may_tell_again(attempt, now):
-            return msgspec.structs.replace(attempt, again=True)
-        if not repeated.times:
-            self._due = self._due or now + self._every
+            if is_free or self._new.take(now):
+                return [attempt, *kinds.begin(kind)]
+            return self._count(attempt, now)
+        if not is_free and self._again.take(now):
+            return [msgspec.structs.replace(attempt, again=True)]
         repeated.add(attempt)
-        return None
+        self._due = self._due or now + self._every
+        return []
 
     def due(self, now: float) -> list[Attempt]:
         """The repetitions that are to be told now."""
@@ -120,24 +153,56 @@ class Tally:
         return max(0.0, self._due - now) if self._due else None
 
     def rest(self) -> list[Attempt]:
-        """All repetitions that were not told yet."""
+        """All repetitions that were not told yet; what was opened goes first."""
         self._due = 0.0
+        told = [*self._opened.rest(), *self._refused.rest()]
+        counted = {kind: repeated for kind, repeated in self._others.items() if repeated.times}
+        # One that came to nothing since is told at once again.
+        self._others = {kind: _Repeated() for kind in counted}
+        return told + [_with_numbers(kind, repeated) for kind, repeated in counted.items()]
+
+    def _count(self, attempt: Attempt, now: float) -> list[Attempt]:
+        """Take in a refusal that there is no room for: it is one of many."""
+        self._due = self._due or now + self._every
+        kind = Attempt(
+            what=attempt.what, verdict=attempt.verdict, host=OTHERS, why=TOO_MANY_TO_TELL
+        )
+        if kind in self._others:
+            self._others[kind].add(attempt)
+            return []
+        self._others[kind] = _Repeated()
+        return [_with_numbers(kind, attempt)]
+
+
+class _Kinds:
+    """The kinds that were told last, each with its repetitions."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._known: OrderedDict[Attempt, _Repeated] = OrderedDict()
+
+    def get(self, kind: Attempt) -> _Repeated | None:
+        """The repetitions of a kind, which is then the last to be forgotten."""
+        repeated = self._known.get(kind)
+        if repeated is not None:
+            self._known.move_to_end(kind)
+        return repeated
+
+    def begin(self, kind: Attempt) -> list[Attempt]:
+        """Remember a kind; the one that is forgotten for it comes back with its repetitions."""
+        self._known[kind] = _Repeated()
+        if len(self._known) <= self._limit:
+            return []
+        old, repeated = self._known.popitem(last=False)
+        return [_with_numbers(old, repeated)] if repeated.times else []
+
+    def rest(self) -> list[Attempt]:
+        """The repetitions of all of them, which are told with that."""
         known = self._known.items()
         told = [_with_numbers(kind, repeated) for kind, repeated in known if repeated.times]
         for repeated in self._known.values():
             repeated.clear()
         return told
-
-    def _may_tell_again(self, attempt: Attempt, now: float) -> bool:
-        """Whether a repetition is a refusal, of which few were told of late; if so it is one."""
-        if attempt.verdict is Verdict.ALLOW or attempt.what is What.LOST:
-            return False
-        left = self._again + (now - self._then) * AGAIN_PER_SECOND
-        self._again, self._then = min(left, self._most_again), now
-        if self._again < 1:
-            return False
-        self._again -= 1
-        return True
 
 
 class _Repeated:
@@ -171,8 +236,13 @@ def _short(attempt: Attempt) -> Attempt:
     )
 
 
+def _is_free(attempt: Attempt) -> bool:
+    """Whether it costs the server something, or cannot be many: it takes no room from others."""
+    return attempt.verdict is Verdict.ALLOW or attempt.what is What.LOST
+
+
 def _kind(attempt: Attempt) -> Attempt:
-    """What makes two attempts the same."""
+    """What makes two attempts the same: all but the numbers."""
     return Attempt(
         what=attempt.what,
         verdict=attempt.verdict,
@@ -180,6 +250,7 @@ def _kind(attempt: Attempt) -> Attempt:
         port=attempt.port,
         rule=attempt.rule,
         why=attempt.why,
+        address=attempt.address,
     )
 
 

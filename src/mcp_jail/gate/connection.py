@@ -17,7 +17,7 @@ from mcp_jail.core.rules.hosts import canonical_host, is_address
 from mcp_jail.gate.addresses import is_near, refused
 from mcp_jail.gate.allow import LOCALHOST, LOOPBACK, Allow, Check, Opening
 from mcp_jail.gate.arrived import Arrived, say
-from mcp_jail.gate.attempts import Attempt, What
+from mcp_jail.gate.attempts import NO_RULE_OPENS, Attempt, What
 from mcp_jail.gate.dial import Dial
 from mcp_jail.gate.first_bytes import Asked, NeedMoreError, UnfitError
 from mcp_jail.gate.hello import BYTES_LIMIT, read_hello
@@ -91,7 +91,7 @@ class Connection:
         """Judge it by its destination."""
         opening = self._around.allow.opening(self._host, self._port)
         if opening is None:
-            self.refuse("no rule opens it")
+            self.refuse(NO_RULE_OPENS)
             return
         self._opening = opening
         self._answer(self._arrived.opened)

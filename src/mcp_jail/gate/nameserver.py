@@ -6,13 +6,15 @@ It knows the policy and nothing else; no question leaves the machine, so none ca
 from __future__ import annotations
 
 import socket
+import sys
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
 from mcp_jail.core.policy import Verdict
 from mcp_jail.core.rules.hosts import canonical_host
 from mcp_jail.gate.allow import Allow
-from mcp_jail.gate.attempts import TOO_MANY_NAMES, Attempt, What
+from mcp_jail.gate.attempts import NO_RULE_NAMES, TOO_MANY_NAMES, Attempt, What
 from mcp_jail.gate.budget import PerSecond
 from mcp_jail.gate.dns import (
     FRAME_LIMIT,
@@ -41,6 +43,14 @@ NO_NAME: Final = "(no name)"
 TCP_DEADLINE: Final = 30.0
 PER_READ: Final = 2048  # bytes, so some hundred questions, before others have their turn
 
+# Seconds between the two questions of one look-up, and look-ups that are under way at once.
+HALVES_APART: Final = 1.0
+HALVES_LIMIT: Final = 256
+_OTHER_HALF: Final = {int(Kind.A): int(Kind.AAAA), int(Kind.AAAA): int(Kind.A)}
+
+# SO_MEMINFO (linux/sock_diag.h): nine numbers, the last how many datagrams were dropped.
+_MEMORY: Final = (55, 36)
+
 _ANCILLARY: Final = 128  # bytes; in6_pktinfo and its header take 40
 _WHERE: Final = {  # where a question went to, and an answer is to come from: ip(7), ipv6(7)
     socket.AF_INET: (socket.IPPROTO_IP, 8),
@@ -60,7 +70,8 @@ class NameServer:
         self._note = note
         self._budget = PerSecond(loop, PER_SECOND)
         self._streams = 0
-        self._last = ("", "")  # what was told last
+        self._halves = Halves()
+        self._dropped: dict[int, int] = {}  # by socket, as the kernel counts
 
     def serve_datagrams(self, sock: socket.socket) -> None:
         """Answer what comes over UDP."""
@@ -80,26 +91,22 @@ class NameServer:
 
     def _judge(self, question: Question) -> tuple[Code, str | None]:
         if not question.is_internet or question.type not in set(Kind):
-            self._deny(question.name, f"a question of type {question.type}")
+            self._deny(question.name, f"a question of type {question.type}", question.type)
             return Code.REFUSED, None
         name = canonical_host(question.name)
         if name is None or not self._allow.names(name):
-            self._deny(question.name, "no rule names it")
+            self._deny(question.name, NO_RULE_NAMES, question.type)
             return Code.NO_SUCH_NAME, None
         address = self._names.address_of(name)
         if address is None:
-            self._deny(name, TOO_MANY_NAMES)
+            self._deny(name, TOO_MANY_NAMES, question.type)
             return Code.FAILED, None
         # Nothing but IPv4 inside: one address a name, and no records that move its TLS elsewhere.
         return Code.OK, address if question.type == Kind.A else None
 
-    def _deny(self, name: str, why: str) -> None:
-        # One call of getaddrinfo(3) asks for two types, and is one attempt.
-        if (name, why) == self._last:
-            self._last = ("", "")
-            return
-        self._last = (name, why)
-        self._note(Attempt(what=What.LOOKUP, verdict=Verdict.DENY, host=name.lower(), why=why))
+    def _deny(self, name: str, why: str, kind: int = 0) -> None:
+        if not self._halves.is_second(name.lower(), why, kind, self._loop.now):
+            self._note(Attempt(what=What.LOOKUP, verdict=Verdict.DENY, host=name.lower(), why=why))
 
     def _datagrams(self, sock: socket.socket) -> None:
         for _ in range(PER_TURN):
@@ -115,10 +122,22 @@ class NameServer:
                 _send_from_there(sock, response, ancillary, sender)
 
     def _pause(self, sock: socket.socket) -> None:
+        """Take no more in this second; what waits is answered then, unless the kernel drops it."""
         self._loop.forget(sock.fileno())
-        self._loop.after(self._budget.wait, lambda: self.serve_datagrams(sock))
-        why = f"more than {PER_SECOND} questions in a second"
-        self._note(Attempt(what=What.LOST, verdict=Verdict.DENY, why=why))
+        self._loop.after(self._budget.wait, lambda: self._resume(sock))
+
+    def _resume(self, sock: socket.socket) -> None:
+        self.serve_datagrams(sock)
+        self.count_dropped(sock)
+
+    def count_dropped(self, sock: socket.socket) -> None:
+        """Tell how many questions were dropped since this was asked last."""
+        dropped = int.from_bytes(sock.getsockopt(socket.SOL_SOCKET, *_MEMORY)[32:], sys.byteorder)
+        missed = dropped - self._dropped.get(sock.fileno(), 0)
+        self._dropped[sock.fileno()] = dropped
+        if missed > 0:
+            why = "questions faster than they were answered"
+            self._note(Attempt(what=What.LOST, verdict=Verdict.DENY, why=why, times=missed))
 
     def _accept(self, listener: socket.socket) -> None:
         try:
@@ -137,6 +156,31 @@ class NameServer:
 
     def _ended(self) -> None:
         self._streams -= 1
+
+
+class Halves:
+    """Which question is the second half of a look-up whose first one was told of.
+
+    One call of getaddrinfo(3) asks for both types of address, and is one attempt. Whoever asks for
+    one type alone has made an attempt each time.
+    """
+
+    def __init__(self) -> None:
+        self._firsts: OrderedDict[tuple[str, str, int], float] = OrderedDict()
+
+    def is_second(self, name: str, why: str, kind: int, now: float) -> bool:
+        """Whether it is one; a first half has one second, and that comes soon."""
+        other = _OTHER_HALF.get(kind)
+        if other is None:
+            return False
+        asked = self._firsts.pop((name, why, other), None)
+        if asked is not None and now - asked <= HALVES_APART:
+            return True
+        self._firsts.pop((name, why, kind), None)
+        self._firsts[name, why, kind] = now
+        if len(self._firsts) > HALVES_LIMIT:
+            self._firsts.popitem(last=False)
+        return False
 
 
 class _Questions:

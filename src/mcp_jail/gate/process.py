@@ -4,7 +4,7 @@
     gate.serve(jail.init_pid)                         # once its network namespace is there
     gate.ready()                                      # before the server is let go; JailBuildError
     ...                                               # gate.reports: a line of JSON an attempt
-    gate.close()                                      # and then gate.reports to its end
+    gate.close()                                      # gate.unread, then gate.reports to its end
 
 The relay dies with the guard, and a jail whose relay is dead reaches nothing: the listening sockets
 go with the one process that holds them. This module is all of the gate that the guard loads; the
@@ -19,6 +19,7 @@ import os
 import select
 import signal
 import socket
+import time
 from collections.abc import Callable
 from typing import Final, NoReturn
 
@@ -32,6 +33,8 @@ from mcp_jail.gate.attempts import TEXT_LIMIT, Attempt, What, encode
 READY_DEADLINE: Final = 10.0  # seconds from the sockets to being served; it takes 20 ms
 END_DEADLINE: Final = 3.0  # seconds for the last lines; then it is killed
 MESSAGE_LIMIT: Final = 4096
+UNREAD_PIECE: Final = 64 * 1024
+UNREAD_LIMIT: Final = 8 << 20  # bytes of last lines; all kinds that a tally knows are 1 MiB
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -62,6 +65,7 @@ class Gate:
     def __init__(self, pid: int, control: socket.socket, reports: int) -> None:
         self.pid = pid
         self.reports = reports
+        self.unread = bytearray()  # of `reports`, taken while the relay ended
         self._control = control
         self._is_ready = False
         self._is_closed = False
@@ -100,8 +104,8 @@ class Gate:
     def close(self) -> None:
         """Have the relay tell what is left and end; a second time does nothing.
 
-        What it tells is read from `reports` to its end, after this. It is killed when it does not
-        end, and reaped in any case.
+        What it tells is in `unread` and then in `reports` to its end, after this. It is killed when
+        it does not end, and reaped in any case.
         """
         if self._is_closed:
             return
@@ -109,7 +113,25 @@ class Gate:
         self._control.close()
         with contextlib.suppress(ProcessLookupError, ChildProcessError):  # reaped by somebody
             # One that is not ready has nothing to tell, and may wait for a jail that never comes.
-            _wait_for_end(self.pid, END_DEADLINE if self._is_ready else 0)
+            self._wait_for_end(END_DEADLINE if self._is_ready else 0)
+
+    def _wait_for_end(self, seconds: float) -> None:
+        """Read along, as a pipe holds less than a relay may have to tell."""
+        pidfd = os.pidfd_open(self.pid)
+        deadline = time.monotonic() + seconds
+        waited = [pidfd, self.reports]
+        try:
+            while pidfd not in (ready := select.select(waited, [], [], _left(deadline))[0]):
+                if not ready:
+                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                    break
+                piece = os.read(self.reports, UNREAD_PIECE)
+                self.unread += piece
+                if not piece or len(self.unread) > UNREAD_LIMIT:
+                    waited = [pidfd]
+            os.waitpid(self.pid, 0)
+        finally:
+            os.close(pidfd)
 
 
 def start(allow: Allow, enter: Enter | None, *, seccomp: bytes = b"") -> Gate:
@@ -139,14 +161,8 @@ class _Task(msgspec.Struct, frozen=True):
     reports: int
 
 
-def _wait_for_end(pid: int, seconds: float) -> None:
-    pidfd = os.pidfd_open(pid)
-    try:
-        if not select.select([pidfd], [], [], seconds)[0]:
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    finally:
-        os.close(pidfd)
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())
 
 
 def _in_the_relay(guard: int, task: _Task) -> NoReturn:

@@ -19,7 +19,7 @@ from mcp_jail.core.policy import Verdict
 from mcp_jail.gate.allow import Allow
 from mcp_jail.gate.arrived import Arrived
 from mcp_jail.gate.asking import Asking
-from mcp_jail.gate.attempts import TOO_MANY_CONNECTIONS, Attempt, What
+from mcp_jail.gate.attempts import NOT_LED_ON, TOO_MANY_CONNECTIONS, Attempt, What
 from mcp_jail.gate.budget import PerSecond
 from mcp_jail.gate.connection import Connection, Surroundings
 from mcp_jail.gate.eyes import SNAP, Seen, read_packet
@@ -46,7 +46,7 @@ IDLE_LOOK: Final = 30.0  # seconds between two looks for idle connections
 # Packets looked at in a second; each is a few microseconds, and a flood of them is one attempt.
 PACKETS_PER_SECOND: Final = 2000
 PACKETS_PER_TURN: Final = 64
-SHORT_OF_DESCRIPTORS: Final = 0.2  # seconds until the next try
+NONE_TAKEN: Final = 0.2  # seconds until the next connection is tried for
 
 _PACKET_STATISTICS: Final = 6
 _SOL_PACKET: Final = 263
@@ -66,7 +66,7 @@ def run(allow: Allow, sockets: Sockets, control: socket.socket, reports: int, re
         pipes=Pipes(),
         note=teller.note,
     )
-    relay = _Relay(around, sockets, most)
+    relay = _Relay(around, sockets, most, teller)
 
     def hear(_events: int) -> None:
         """The guard hands a door over; nothing but its end comes after."""
@@ -95,13 +95,15 @@ def _connections_limit() -> int:
 class _Relay:
     """The sockets of one jail and the connections that came in by them."""
 
-    def __init__(self, around: Surroundings, sockets: Sockets, most: int) -> None:
+    def __init__(self, around: Surroundings, sockets: Sockets, most: int, teller: Teller) -> None:
         self._around = around
         self._loop = around.loop
         self._most = most
+        self._teller = teller
         self._connections: set[Connection | Asking] = set()
-        names = NameServer(around.loop, around.allow, around.names, around.note)
-        for sock in sockets.of(Role.NAMES_UDP):
+        names = self._names = NameServer(around.loop, around.allow, around.names, around.note)
+        self._asked_by = sockets.of(Role.NAMES_UDP)
+        for sock in self._asked_by:
             names.serve_datagrams(sock)
         for sock in sockets.of(Role.NAMES_TCP):
             names.serve_connections(sock)
@@ -120,6 +122,8 @@ class _Relay:
         """End every connection; what each moved is told, and what was not looked at counted."""
         for eyes in self._eyes:
             eyes.close()
+        for sock in self._asked_by:
+            self._names.count_dropped(sock)
         for connection in list(self._connections):
             connection.end()
         self._around.resolvers.close()
@@ -129,6 +133,9 @@ class _Relay:
 
     def _accept(self, listener: socket.socket, made: Make) -> None:
         for _ in range(ACCEPTED_PER_TURN):
+            if self._teller.is_full:
+                self._rest(listener, made)
+                return
             try:
                 inner, _ = listener.accept()
             except BlockingIOError:
@@ -136,11 +143,15 @@ class _Relay:
             except ConnectionError:  # reset while it waited
                 continue
             except OSError:
-                self._loop.forget(listener.fileno())
-                self._loop.after(SHORT_OF_DESCRIPTORS, lambda: self._listen(listener, made))
+                self._rest(listener, made)
                 return
             inner.settimeout(0)
             self._take(made(inner))
+
+    def _rest(self, listener: socket.socket, made: Make) -> None:
+        """Take none for a moment: descriptors are short, or the guard does not keep up."""
+        self._loop.forget(listener.fileno())
+        self._loop.after(NONE_TAKEN, lambda: self._listen(listener, made))
 
     def _connection(self, inner: socket.socket) -> Connection:
         return Connection(self._around, inner, self._connections.discard)
@@ -206,7 +217,7 @@ class _Eyes:
             seen = self._tried(packet)
             if seen is not None:
                 host = self._around.names.name_of(seen.address) or seen.address
-                self._note(seen.what, host, seen.port, "nothing is led on but TCP to a rule's port")
+                self._note(seen.what, host, seen.port, NOT_LED_ON)
 
     def _tried(self, packet: bytes) -> Seen | None:
         """What a packet tried, None where that is told by a listener."""

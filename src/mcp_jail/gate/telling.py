@@ -11,8 +11,11 @@ from mcp_jail.core.policy import Verdict
 from mcp_jail.gate.attempts import Attempt, Tally, What, encode
 from mcp_jail.gate.loop import GONE, WRITE, Loop, Timer
 
-# Bytes of lines that wait for a guard that does not read; what comes then is counted.
+# Bytes of lines that wait for a guard that does not read; a refusal that comes then is counted.
 BACKLOG: Final = 256 * 1024
+# From here on no connection is taken until the guard has read: what is opened is never lost, and
+# those that are under way have two more lines each.
+FULL: Final = 2 * BACKLOG
 LAST_WORDS: Final = 1.0  # seconds the guard has for reading what is left at the end
 
 
@@ -33,12 +36,15 @@ class Teller:
     def note(self, attempt: Attempt) -> None:
         """Take in what was tried."""
         now = self._loop.now
-        told = self._tally.note(attempt, now)
-        if told is not None:
-            self._tell([told])
+        self._tell(self._tally.note(attempt, now))
         wait = self._tally.wait(now)
         if wait is not None and self._timer is None:
             self._timer = self._loop.after(wait, self._tell_repetitions)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what is opened now could not be told in time."""
+        return self._waiting > FULL
 
     def finish(self) -> None:
         """Tell all that is left, as long as the guard reads it."""
@@ -55,9 +61,11 @@ class Teller:
         self._tell(self._tally.due(self._loop.now))
 
     def _tell(self, attempts: list[Attempt]) -> None:
+        if not attempts:
+            return
         for attempt in attempts:
             line = encode(attempt)
-            if self._waiting + len(line) > BACKLOG:
+            if attempt.verdict is not Verdict.ALLOW and self._waiting + len(line) > BACKLOG:
                 self._lost += attempt.times
             else:
                 self._lines.append(line)

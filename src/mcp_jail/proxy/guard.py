@@ -31,7 +31,8 @@ from mcp_jail.errors import (
 from mcp_jail.gate.process import Gate
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, redactor_of, refused_start, start_entry
-from mcp_jail.proxy.gating import Reports, network_detail, verify
+from mcp_jail.proxy.gate_reports import Reports, written_in
+from mcp_jail.proxy.gating import network_detail, verify
 from mcp_jail.proxy.locking import LockKeeping, new_catalogue, read_locked, unclaimed
 from mcp_jail.proxy.loop import Loop
 from mcp_jail.proxy.patterns import fullmatch
@@ -96,7 +97,7 @@ def guard(
             raise
         _warn_unclaimed(prepared, locked.lock, errors)
         session = _session(prepared, redactor, key, catalogue)
-        reports = None if gate is None else Reports(gate.reports)
+        reports = None if gate is None else Reports.of(gate, written_in(prepared.judged))
         ready = verify(gate, jail)
         _settle_package(prepared, recorder, redactor)
         network = network_detail(prepared, ready)

@@ -27,7 +27,8 @@ from mcp_jail.core.recorded.blotted import Hide, blotted
 from mcp_jail.errors import ExitCode, JailBuildError, JailError
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, redactor_of, start_entry
-from mcp_jail.proxy.gating import Reports, network_detail, open_gate, verify
+from mcp_jail.proxy.gate_reports import Reports, written_in
+from mcp_jail.proxy.gating import network_detail, open_gate, verify
 from mcp_jail.proxy.lister import VERSIONS, Listed, Peer, list_all, open_server
 from mcp_jail.proxy.patterns import fullmatch
 from mcp_jail.proxy.prepare import Prepared
@@ -177,7 +178,7 @@ def _built(prepared: Prepared) -> Iterator[_Run]:
         jail = launch(prepared.plan, secrets=prepared.secrets)
         try:
             network = network_detail(prepared, verify(gate, jail))
-            reports = None if gate is None else Reports(gate.reports)
+            reports = None if gate is None else Reports.of(gate, written_in(prepared.judged))
             go = partial(jail.go, None if gate is None else gate.open)
             yield _Run(jail, go, JailedServer(jail, reports), reports, network)
         finally:

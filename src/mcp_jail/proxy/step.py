@@ -23,7 +23,8 @@ from mcp_jail.gate.allow import Allow, compile_network
 from mcp_jail.gate.attempts import What
 from mcp_jail.gate.process import start
 from mcp_jail.packages.installing import INSIDE_HOME, Ran, Step
-from mcp_jail.proxy.gating import Reports, enter, serve
+from mcp_jail.proxy.gate_reports import Reports
+from mcp_jail.proxy.gating import enter, serve
 from mcp_jail.proxy.stderr import LINE_LIMIT, clean
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.installations import of_the_system
@@ -194,7 +195,7 @@ class _Heard:
 def _built(plan: Plan, allow: Allow) -> Iterator[tuple[Jail, Reports]]:
     """A jail with its gate, looked at from outside; both are closed in any case."""
     gate = start(allow, enter, seccomp=filter_for(os.uname().machine))
-    reports = Reports(gate.reports)
+    reports = Reports.of(gate)
     try:
         jail = launch(plan)
         try:

@@ -7,20 +7,35 @@ import os
 import pytest
 import yaml
 
-from mcp_jail.core.policy import Verdict
-from mcp_jail.gate.attempts import Attempt, What, encode
-from mcp_jail.proxy.gating import Reports
+from mcp_jail.core.policy import Network, NetworkMode, Verdict
+from mcp_jail.gate.allow import PORTS_LIMIT
+from mcp_jail.gate.attempts import (
+    HELPED_BY_A_RULE,
+    NO_RULE_NAMES,
+    TOO_MANY_CONNECTIONS,
+    TOO_MANY_NAMES,
+    Attempt,
+    What,
+    encode,
+)
+from mcp_jail.proxy.gate_reports import Reports, Written
 
 
-def told(what: What, host: str, port: int = 0, rule: str = "") -> str:
+def told(
+    what: What,
+    host: str,
+    port: int = 0,
+    rule: str = "",
+    *,
+    why: str = NO_RULE_NAMES,
+    network: Network = Network(),  # noqa: B008  # frozen
+) -> str:
     """What a person is told of one attempt."""
     reading, writing = os.pipe()
-    attempt = Attempt(
-        what=what, verdict=Verdict.DENY, host=host, port=port, rule=rule, why="no rule names it"
-    )
+    attempt = Attempt(what=what, verdict=Verdict.DENY, host=host, port=port, rule=rule, why=why)
     os.write(writing, encode(attempt))
     try:
-        (event,) = Reports(reading).read()
+        (event,) = Reports(reading, Written(network)).read()
     finally:
         os.close(reading)
         os.close(writing)
@@ -85,3 +100,25 @@ def test_what_no_server_should_choose_is_not_offered(what: What, host: str) -> N
 def test_what_no_line_opens_is_not_offered() -> None:
     assert "to allow it" not in told(What.UDP, "api.example.com", 9)
     assert "to allow it" not in told(What.CONNECT, "a.example", 443, rule="a.example")
+
+
+@pytest.mark.parametrize("why", sorted(HELPED_BY_A_RULE))
+def test_a_line_is_offered_where_a_rule_is_what_is_missing(why: str) -> None:
+    assert '"api.example.com"' in told(What.CONNECT, "api.example.com", 443, why=why)
+
+
+@pytest.mark.parametrize(
+    "why", ["a question of type 16", "no request in time", TOO_MANY_NAMES, TOO_MANY_CONNECTIONS]
+)
+def test_no_line_is_offered_that_would_not_help(why: str) -> None:
+    assert "to allow it" not in told(What.LOOKUP, "api.example.com", why=why)
+
+
+def test_no_port_is_offered_that_no_gate_can_keep() -> None:
+    assert "to allow it" not in told(What.CONNECT, "api.example.com", 53)
+    ports = range(1000, 1000 + PORTS_LIMIT - 2)
+    full = Network(mode=NetworkMode.ALLOWLIST, allow=tuple(f"a.example:{port}" for port in ports))
+    assert "to allow it" not in told(What.CONNECT, "api.example.com", 999, network=full)
+    assert ":1000" in told(What.CONNECT, "api.example.com", 1000, network=full)
+    unused = Network(mode=NetworkMode.NONE, allow=full.allow)
+    assert ":999" in told(What.CONNECT, "api.example.com", 999, network=unused)
