@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_jail.cli.network_words import network_words
+from mcp_jail.cli.network_words import network_facts, network_words
 from mcp_jail.core.policy import Policy
 from mcp_jail.gate.allow import compile_network
 
@@ -42,7 +42,26 @@ def test_each_host_is_named_with_what_is_held_there(entry: Any, check: str) -> N
 
 def test_private_addresses_are_told_of_unless_they_are_open() -> None:
     assert "private" in words(mode="allowlist", allow=["a.example"])
-    assert "private" not in words(mode="allowlist", allow=["a.example"], private="allow")
+    assert "refused" not in words(mode="allowlist", allow=["a.example"], private="allow")
+
+
+@pytest.mark.parametrize("proxy", [None, "http://proxy.example:3128"])
+def test_that_names_may_lead_into_your_network_is_said_aloud(proxy: str | None) -> None:
+    wide, narrow = (
+        words(mode="allowlist", allow=["a.example"], private=private, upstream_proxy=proxy)
+        for private in ("allow", "deny")
+    )
+    assert "PRIVATE ADDRESSES TOO (network.private: allow)" in wide
+    assert "PRIVATE ADDRESSES" not in narrow
+    policy = msgspec.convert({"name": "x", "network": {"private": "allow"}}, Policy)
+    assert network_facts(policy)["private"] == "allow"
+
+
+def test_a_name_that_is_held_on_every_port_is_said_to_be() -> None:
+    allow = ["db.example.com:5432", {"host": "b.example.com:25", "tls": "any"}]
+    said = words(mode="allowlist", allow=allow, tls="verify-name")
+    assert "db.example.com:5432 (TLS, for that name)" in said
+    assert "b.example.com:25 (anything that is said there)" in said
 
 
 def test_a_list_without_hosts_opens_nothing() -> None:

@@ -11,7 +11,7 @@ from mcp_jail.core.rules.hosts import compile_hosts, host_allowed
 from mcp_jail.gate.allow import PORTS_LIMIT, Allow, Check, compile_network
 
 
-def allowing(*entries: str | HostEntry, tls: Tls = Tls.VERIFY_NAME) -> Allow:
+def allowing(*entries: str | HostEntry, tls: Tls | None = None) -> Allow:
     return compile_network(Network(mode=NetworkMode.ALLOWLIST, allow=entries, tls=tls))
 
 
@@ -96,11 +96,16 @@ def test_an_address_that_a_rule_writes_down_is_vouched_for_on_its_port() -> None
 
 
 @pytest.mark.parametrize(
-    ("entry", "port", "default", "check"),
+    ("entry", "port", "written", "check"),
     [
+        ("a.example", 443, None, Check.TLS),
+        ("a.example:80", 80, None, Check.HTTP),
+        ("a.example:5432", 5432, None, Check.NONE),
+        ("*.example:8443", 8443, Tls.VERIFY_NAME, Check.TLS),
+        (HostEntry(host="a.example:5432", tls=Tls.ANY), 5432, Tls.VERIFY_NAME, Check.NONE),
         ("a.example", 443, Tls.VERIFY_NAME, Check.TLS),
         ("a.example:80", 80, Tls.VERIFY_NAME, Check.HTTP),
-        ("a.example:5432", 5432, Tls.VERIFY_NAME, Check.NONE),
+        ("a.example:5432", 5432, Tls.VERIFY_NAME, Check.TLS),
         ("a.example", 443, Tls.ANY, Check.NONE),
         ("a.example:80", 80, Tls.ANY, Check.NONE),
         (HostEntry(host="a.example:8443"), 8443, Tls.ANY, Check.TLS),
@@ -109,9 +114,9 @@ def test_an_address_that_a_rule_writes_down_is_vouched_for_on_its_port() -> None
     ],
 )
 def test_what_is_checked_follows_from_the_port_and_the_entry(
-    entry: str | HostEntry, port: int, default: Tls, check: Check
+    entry: str | HostEntry, port: int, written: Tls | None, check: Check
 ) -> None:
-    opening = allowing(entry, tls=default).opening("a.example", port)
+    opening = allowing(entry, tls=written).opening("a.example", port)
     assert opening is not None
     assert opening.check is check
 

@@ -201,15 +201,24 @@ TLS_CASES = """
 """
 
 
-def test_a_hello_for_another_name_is_never_led_on(on_a_machine: OnAMachine) -> None:
+@pytest.mark.parametrize(
+    "network",
+    [
+        'allowlist(HostEntry(host="api.example.com:7"))',
+        'allowlist("api.example.com:7", tls=Tls.VERIFY_NAME)',
+        'allowlist("*.example.com:7", tls=Tls.VERIFY_NAME)',
+    ],
+)
+def test_a_hello_for_another_name_is_never_led_on(on_a_machine: OnAMachine, network: str) -> None:
     """The server is a plain echo, so what was led on comes back as it was sent."""
     code = (
         TLS_CASES
+        + f"    NETWORK = {network}"
         + """
     run = python_inside(FOLDER, '''
         tell({kind: outcome("api.example.com", 7, data) == data.decode("latin-1")
               for kind, data in HELLOS.items()})
-    ''', allowlist(HostEntry(host="api.example.com:7")), given={"HELLOS": HELLOS})
+    ''', NETWORK, given={"HELLOS": HELLOS})
     tell([run.said, [a.why for a in run.attempts if a.verdict is Verdict.DENY]])
     """
     )

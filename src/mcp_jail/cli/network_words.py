@@ -33,9 +33,14 @@ def network_words(policy: Policy, allow: Allow) -> str:
         case NetworkMode.ALLOWLIST:
             rules = {opening.rule: opening.check for opening in allow.openings.values()}
             lines = [f"{rule} ({_CHECKS[check]})" for rule, check in sorted(rules.items())]
-            private = "" if allow.private else "; names of private addresses are refused"
+            private = (
+                "\nPRIVATE ADDRESSES TOO (network.private: allow): "
+                "a name may lead into your own network"
+                if allow.private
+                else "; names of private addresses are refused"
+            )
             if allow.upstream is not None:
-                private = (
+                private = (private if allow.private else "") + (
                     f"\nBY YOUR PROXY {allow.upstream.place}, which looks the names up: where they "
                     "lead is not judged here"
                 )

@@ -175,7 +175,7 @@ class Network(Closed, frozen=True):
     mode: NetworkMode = NetworkMode.NONE
     allow: tuple[str | HostEntry, ...] = ()
     private: Verdict = Verdict.DENY
-    tls: Tls = Tls.VERIFY_NAME
+    tls: Tls | None = None  # where nobody wrote it, a port says what is spoken there
     via: Via = Via.GATE
     upstream_proxy: str | None = None
 

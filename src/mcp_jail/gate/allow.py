@@ -128,13 +128,13 @@ def _meant(rule: HostRule) -> tuple[HostRule, ...]:
     return (rule, *(HostRule(address, rule.port, below=False) for address in LOOPBACK))
 
 
-def _check(entry: str | HostEntry, rule: HostRule, default: Tls) -> Check:
-    """A port tells what is spoken on it, and an entry with `tls` says so for any other port."""
-    tls = entry.tls if isinstance(entry, HostEntry) else default
+def _check(entry: str | HostEntry, rule: HostRule, written: Tls | None) -> Check:
+    """What is written holds on every port; where nothing is, a port tells what is spoken on it."""
+    tls = entry.tls if isinstance(entry, HostEntry) else written
     if tls is Tls.ANY:
         return Check.NONE
     if rule.port == HTTP_PORT:
         return Check.HTTP
-    if rule.port == HTTPS_PORT or isinstance(entry, HostEntry):
+    if rule.port == HTTPS_PORT or tls is Tls.VERIFY_NAME:
         return Check.TLS
     return Check.NONE
