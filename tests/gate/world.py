@@ -32,11 +32,11 @@ from mcp_jail.gate.attempts import Attempt, What, decode
 from mcp_jail.gate.dns import Question, read_question
 from mcp_jail.gate.netlink import _attribute, _talk, _tell
 from mcp_jail.gate.process import Gate, Ready, start
+from mcp_jail.proxy.gating import filters
 from mcp_jail.sandbox import launch
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.enter import Namespace, inside
 from mcp_jail.sandbox.probe import Host, probe
-from mcp_jail.sandbox.seccomp import filter_for
 
 OWN: Final = "93.184.216.1"  # the machine's own address, a public one
 OWN6: Final = "2606:4700::1"
@@ -68,9 +68,7 @@ class Run(NamedTuple):
         ]
 
 
-def allowlist(
-    *entries: str | HostEntry, tls: Tls = Tls.VERIFY_NAME, private: str = "deny"
-) -> Network:
+def allowlist(*entries: str | HostEntry, tls: Tls | None = None, private: str = "deny") -> Network:
     return Network(mode=NetworkMode.ALLOWLIST, allow=entries, tls=tls, private=Verdict(private))
 
 
@@ -183,7 +181,7 @@ def host_of(folder: str) -> Host:
 
 def gate_for(network: Network) -> Gate:
     """A relay that waits for its jail."""
-    return start(compile_network(network), enter, seccomp=filter_for(os.uname().machine))
+    return start(compile_network(network), enter, **filters(os.uname().machine))
 
 
 def enter(pid: int, action: Callable[[], bytes]) -> bytes:

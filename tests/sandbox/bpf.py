@@ -30,6 +30,8 @@ def run(program: bytes, arch: int, number: int, arguments: tuple[int, ...] = ())
                 place += yes if accumulator >= value else no
             case 0x45:
                 place += yes if accumulator & value else no
+            case 0x54:
+                accumulator &= value
             case 0x06:
                 return int(value)
             case _:

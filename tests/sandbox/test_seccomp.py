@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from mcp_jail.sandbox.seccomp import ARCHES, JUDGED_BY_ARGUMENT, NUMBERS, filter_for, program
+from mcp_jail.sandbox.seccomp import (
+    ARCHES,
+    JUDGED_BY_ARGUMENT,
+    NUMBERS,
+    filter_for,
+    no_unix_filter,
+    program,
+)
 from sandbox.bpf import LENGTH_LIMIT, run
 
 ALLOW = 0x7FFF0000
@@ -140,6 +147,28 @@ def test_four_socket_families_are_let_through_and_no_other(arch: str, name: str)
                 result = run(code, KERNEL[arch], ARGUED[arch][name], (family | high, kind))
                 allowed = family in {1, 2, 10, 16}
                 assert result == (ALLOW if allowed else refuse(errno.EAFNOSUPPORT))
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_no_unix_socket_is_made_but_pairs_that_stay_together(arch: str) -> None:
+    code, no = no_unix_filter(arch), refuse(errno.EAFNOSUPPORT)
+    for flags in (0, 0x800, 0x80000, 1 << 32, 0xDEADBEEF << 32):
+        for kind in range(16):
+            for family in range(64):
+                result = run(code, KERNEL[arch], ARGUED[arch]["socket"], (family, kind | flags))
+                assert result == (no if family == 1 else ALLOW)
+            result = run(code, KERNEL[arch], ARGUED[arch]["socketpair"], (1, kind | flags))
+            assert result == (ALLOW if kind in {1, 5} else no)
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_the_filter_of_unix_sockets_lets_all_other_calls_of_its_table_through(arch: str) -> None:
+    code = no_unix_filter(arch)
+    for number in range(601):
+        if number == ARGUED[arch]["socketpair"]:
+            continue
+        assert run(code, KERNEL[arch], number) == ALLOW
+        assert run(code, OTHERS["riscv64"], number) == refuse(errno.ENOSYS)
 
 
 @pytest.mark.parametrize("arch", ARCHES)

@@ -21,9 +21,9 @@ Where nobody may enter the jail, and the policy says so (`network.via: proxy`), 
 socket that was handed out from inside (`sandbox/door.py`), and programs must ask it as a proxy:
 asking, proxy_request. From the rule on, all is the same; but there are no eyes.
 
-Pure are allow, addresses, attempts, dns, eyes, first_bytes, hello, http_head, http_host, names and
-proxy_request. The guard loads process, allow and attempts; all else is loaded by the relay after
-the fork.
+Pure are allow, addresses, attempts, dns, eyes, first_bytes, hello, http_head, http_host,
+name_services, names and proxy_request. The guard loads process, allow and attempts; all else is
+loaded by the relay after the fork.
 
 What it does not hold: a name inside TLS beyond the hello (domain fronting, later requests on one
 connection), and what is sent to a host that is allowed.

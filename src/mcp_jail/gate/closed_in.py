@@ -1,8 +1,9 @@
 """The relay closes itself in: it reads what a hostile server sends, and dials for it.
 
 Landlock leaves it what resolving a name reads and nothing to write or execute; a system-call filter
-takes away what it never calls. Neither can be put off again, and processes forked later inherit
-both. A kernel without one of them is told as such: the walls around the server do not rest on them.
+takes away what it never calls, and another one UNIX sockets, where names are resolved without. None
+can be put off again, and processes forked later inherit them. A kernel without one of them is told
+as such: the walls around the server do not rest on them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import os
 import struct
 from typing import Final
 
+from mcp_jail.core.rules.hosts import is_address
+from mcp_jail.gate.allow import Allow
+from mcp_jail.gate.name_services import NSSWITCH, needs_unix_sockets
 from mcp_jail.gate.process import ClosedIn
 
 # What getaddrinfo(3) reads: its configuration, the modules that nsswitch.conf names, and sockets of
@@ -40,12 +44,30 @@ _WITH_SCOPES: Final = 6
 _SET_NO_NEW_PRIVS, _SET_SECCOMP, _SECCOMP_FILTER = 38, 22, 2
 
 
-def close_in(seccomp: bytes) -> ClosedIn:
-    """Close this process in, for ever; `seccomp` is a filter in classic BPF (empty: none)."""
+def must_keep_unix_sockets(allow: Allow) -> bool:
+    """Whether names of a policy are resolved here by a daemon behind a UNIX socket alone."""
+    names = {rule.host for rule in allow.openings}
+    if allow.upstream is not None:
+        names.add(allow.upstream.host)
+    try:
+        with open(NSSWITCH, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        text = ""
+    return needs_unix_sockets(text, {name for name in names if not is_address(name)})
+
+
+def close_in(seccomp: bytes, no_unix: bytes = b"") -> ClosedIn:
+    """Close this process in, for ever; both are filters in classic BPF (empty: none).
+
+    The second takes UNIX sockets away, which Landlock does not hold: any program's could be asked.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     # Relies on Linux >= 3.5; without it neither of the others is taken, and that is told.
     libc.prctl(_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), 0, 0, 0)
-    return ClosedIn(landlock=_landlock(libc), seccomp=_filter(libc, seccomp))
+    return ClosedIn(
+        landlock=_landlock(libc), seccomp=_filter(libc, seccomp), no_unix=_filter(libc, no_unix)
+    )
 
 
 def _landlock(libc: ctypes.CDLL) -> int:

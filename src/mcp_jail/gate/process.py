@@ -40,10 +40,11 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 class ClosedIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What holds the relay itself: a version of Landlock (0: none), and whether a filter is on."""
+    """What holds the relay itself: a version of Landlock (0: none), and which filters are on."""
 
     landlock: int
     seccomp: bool
+    no_unix: bool = False  # it can connect to no UNIX socket
 
 
 class Ready(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -134,18 +135,19 @@ class Gate:
             os.close(pidfd)
 
 
-def start(allow: Allow, enter: Enter | None, *, seccomp: bytes = b"") -> Gate:
+def start(allow: Allow, enter: Enter | None, *, seccomp: bytes = b"", no_unix: bytes = b"") -> Gate:
     """Fork the relay of one jail. The guard must be single-threaded, as it is before its loop.
 
     Without `enter` it makes no sockets and sees nothing but what comes by a door (`Gate.open`).
-    `seccomp` is a filter in classic BPF that the relay puts on itself (empty: none).
+    `seccomp` is a filter in classic BPF that the relay puts on itself (empty: none), and `no_unix`
+    another, which it leaves off where names cannot be resolved with it.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     reading, writing = os.pipe()
     guard = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _in_the_relay(guard, _Task(allow, enter, seccomp, theirs, writing))
+        _in_the_relay(guard, _Task(allow, enter, seccomp, no_unix, theirs, writing))
     theirs.close()
     os.close(writing)
     return Gate(pid, ours, reading)
@@ -157,6 +159,7 @@ class _Task(msgspec.Struct, frozen=True):
     allow: Allow
     enter: Enter | None
     seccomp: bytes
+    no_unix: bytes
     control: socket.socket
     reports: int
 
@@ -178,7 +181,7 @@ def _in_the_relay(guard: int, task: _Task) -> NoReturn:
 def _serve(task: _Task) -> None:
     """Make the sockets, close in, relay: in this order, as the errand needs every right we have."""
     from mcp_jail.gate import relay  # noqa: PLC0415
-    from mcp_jail.gate.closed_in import close_in  # noqa: PLC0415
+    from mcp_jail.gate.closed_in import close_in, must_keep_unix_sockets  # noqa: PLC0415
     from mcp_jail.gate.sockets import Sockets, make_inside  # noqa: PLC0415
 
     gc.freeze()
@@ -193,7 +196,8 @@ def _serve(task: _Task) -> None:
         failed = Ready(ClosedIn(0, seccomp=False), error=error.message)
         task.control.send(msgspec.json.encode(failed))
         return
-    ready = Ready(close_in(task.seccomp), has_ipv6=sockets.has_ipv6)
+    no_unix = b"" if must_keep_unix_sockets(task.allow) else task.no_unix
+    ready = Ready(close_in(task.seccomp, no_unix), has_ipv6=sockets.has_ipv6)
     relay.run(task.allow, sockets, task.control, task.reports, ready)
 
 

@@ -9,11 +9,10 @@ from mcp_jail.config.jailspec import DOOR
 from mcp_jail.core.policy import Network, NetworkMode
 from mcp_jail.gate.allow import compile_network
 from mcp_jail.gate.process import Enter, Ready, start
-from mcp_jail.proxy.gating import WEAKER, enter
+from mcp_jail.proxy.gating import WEAKER, enter, filters
 from mcp_jail.proxy.gating import serve as serve_jail
 from mcp_jail.sandbox.launch import Jail
 from mcp_jail.sandbox.probe import Host
-from mcp_jail.sandbox.seccomp import ARCHES, filter_for
 from mcp_jail.sandbox.trial import Trial, try_a_jail
 
 # The trial opens it; nothing ever asks for it.
@@ -46,8 +45,7 @@ def try_a_proxy(host: Host) -> Trial:
 def _try(host: Host, enters: Enter | None, *, door: int | None) -> tuple[Trial, Ready | None]:
     """A trial, and the relay's word where it came to that and all worked."""
     found: list[Ready] = []
-    seccomp = filter_for(host.arch) if host.arch in ARCHES else b""
-    gate = start(compile_network(_NETWORK), enters, seccomp=seccomp)
+    gate = start(compile_network(_NETWORK), enters, **filters(host.arch))
 
     def serve(jail: Jail) -> None:
         found.append(serve_jail(gate, jail))

@@ -9,6 +9,8 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from mcp_jail.config.problems import Problems, refusal
 from mcp_jail.core.policy import NetworkMode, Via
 from mcp_jail.gate.allow import Allow, compile_network
@@ -16,7 +18,7 @@ from mcp_jail.gate.process import Gate, Ready, start
 from mcp_jail.proxy.prepare import Judged, Prepared
 from mcp_jail.sandbox.enter import Namespace, inside
 from mcp_jail.sandbox.launch import Jail
-from mcp_jail.sandbox.seccomp import filter_for
+from mcp_jail.sandbox.seccomp import ARCHES, filter_for, no_unix_filter
 
 # What `network.via: proxy` costs.
 WEAKER: Final = (
@@ -46,8 +48,14 @@ def open_gate(prepared: Prepared) -> Gate | None:
     is_gate = network.via is Via.GATE
     if network.mode is NetworkMode.HOST or not (is_gate or prepared.plan.door):
         return None
-    seccomp = filter_for(os.uname().machine)
-    return start(allow, enter if is_gate else None, seccomp=seccomp)
+    return start(allow, enter if is_gate else None, **filters(os.uname().machine))
+
+
+def filters(arch: str) -> dict[str, bytes]:
+    """The filters of a relay, by what `start` calls them; none for a machine they are not for."""
+    if arch not in ARCHES:
+        return {}
+    return {"seccomp": filter_for(arch), "no_unix": no_unix_filter(arch)}
 
 
 def enter(pid: int, action: Callable[[], bytes]) -> bytes:
@@ -83,7 +91,7 @@ def network_detail(prepared: Prepared, ready: Ready | None) -> dict[str, Any]:
         return how
     allow = network_of(prepared.judged)
     rules = sorted(opening.rule for opening in allow.openings.values())
-    held = {"landlock": ready.closed_in.landlock, "seccomp": ready.closed_in.seccomp}
+    held = msgspec.to_builtins(ready.closed_in)
     if allow.upstream is not None:
         how["upstream_proxy"] = allow.upstream.place
     return how | {"allow": rules, "relay": held}

@@ -24,7 +24,7 @@ from mcp_jail.gate.attempts import What
 from mcp_jail.gate.process import start
 from mcp_jail.packages.installing import INSIDE_HOME, Ran, Step
 from mcp_jail.proxy.gate_reports import Reports
-from mcp_jail.proxy.gating import enter, serve
+from mcp_jail.proxy.gating import enter, filters, serve
 from mcp_jail.proxy.stderr import LINE_LIMIT, clean
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.installations import of_the_system
@@ -32,7 +32,6 @@ from mcp_jail.sandbox.launch import Jail, launch
 from mcp_jail.sandbox.plan import inside_home
 from mcp_jail.sandbox.probe import probe
 from mcp_jail.sandbox.protected import lies_in
-from mcp_jail.sandbox.seccomp import filter_for
 from mcp_jail.sandbox.toolchain import Toolchain, discover
 
 # Seconds for one step; the largest packages take minutes on a slow line.
@@ -194,7 +193,7 @@ class _Heard:
 @contextmanager
 def _built(plan: Plan, allow: Allow) -> Iterator[tuple[Jail, Reports]]:
     """A jail with its gate, looked at from outside; both are closed in any case."""
-    gate = start(allow, enter, seccomp=filter_for(os.uname().machine))
+    gate = start(allow, enter, **filters(os.uname().machine))
     reports = Reports.of(gate)
     try:
         jail = launch(plan)

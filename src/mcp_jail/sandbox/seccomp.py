@@ -51,6 +51,9 @@ TIOCLINUX: Final = 0x541C
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 FAMILIES: Final = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)  # netlink: getifaddrs, in our own netns
 
+SOCK_STREAM, SOCK_SEQPACKET = 1, 5
+_SOCKET_TYPE: Final = 0xF  # the kernel's SOCK_TYPE_MASK; above it are flags
+
 # Numbers: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
 # None: that architecture never had the call.
 NUMBERS: Final[dict[str, tuple[int | None, int | None]]] = {
@@ -152,6 +155,7 @@ class Code(IntEnum):
     IF_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
     IF_AT_LEAST = 0x35  # BPF_JMP | BPF_JGE | BPF_K
     IF_ANY_BIT = 0x45  # BPF_JMP | BPF_JSET | BPF_K
+    AND = 0x54  # BPF_ALU | BPF_AND | BPF_K
     RETURN = 0x06  # BPF_RET | BPF_K
 
 
@@ -191,6 +195,29 @@ def program(arch: Arch, *, is_alone: bool = False) -> tuple[Instruction, ...]:
         *_allow_families(arch, "socketpair"),
         ALLOW,
     )
+
+
+def no_unix_filter(arch: str) -> bytes:
+    """A filter beside the other one: no UNIX socket that could be connected to another.
+
+    Pairs are left where both ends are bound to each other for good; a datagram's end can be sent
+    elsewhere.
+    """
+    made = ARCHES[arch]
+    no_socket = (Instruction(Code.IF_EQUAL, AF_UNIX, no=1), _error(EAFNOSUPPORT))
+    no_pair = (
+        Instruction(Code.AND, _SOCKET_TYPE),
+        Instruction(Code.IF_EQUAL, SOCK_STREAM, yes=2),
+        Instruction(Code.IF_EQUAL, SOCK_SEQPACKET, yes=1),
+        _error(EAFNOSUPPORT),
+    )
+    whole = (
+        *_only_this_table(made),
+        *_guarded(made, "socket", 0, no_socket),
+        *_guarded(made, "socketpair", 1, no_pair),
+        ALLOW,
+    )
+    return b"".join(each.encode() for each in whole)
 
 
 # Offsets in struct seccomp_data. Arguments are 64 bits wide; both machines are little-endian, and
