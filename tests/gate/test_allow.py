@@ -136,6 +136,10 @@ def test_the_ports_are_those_of_the_rules_and_of_the_web() -> None:
 def test_what_the_gate_cannot_keep_is_refused() -> None:
     with pytest.raises(ValueError, match="port 53"):
         allowing("dns.example:53")
+    for address in ("198.18.0.1", "198.19.255.255:80"):
+        with pytest.raises(ValueError, match="stands for names"):
+            allowing(address)
+    assert allowing("198.18.example", "198.20.0.1", "198.17.0.1").openings
     with pytest.raises(ValueError, match="different ports"):
         allowing(*(f"a.example:{port}" for port in range(1000, 1000 + PORTS_LIMIT)))
     with pytest.raises(ValueError, match="not a host name"):

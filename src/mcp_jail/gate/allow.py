@@ -33,6 +33,9 @@ HTTPS_PORT: Final = 443
 LOCALHOST: Final = "localhost"
 LOOPBACK: Final = ("127.0.0.1", "::1")
 
+# Inside, addresses of 198.18.0.0/15 stand for names (`names`), so that none of them can be meant.
+_OF_NAMES: Final = ("198.18.", "198.19.")
+
 # Ports of one policy. Each is two listening sockets, and one message carries 253 descriptors.
 PORTS_LIMIT: Final = 64
 
@@ -101,6 +104,10 @@ def compile_network(network: Network) -> Allow:
         rule = read_rule(text)
         if rule.port == DNS_PORT:
             raise ValueError(f"'{text}': port {DNS_PORT} is answered by the gate's own name server")
+        if rule.host.startswith(_OF_NAMES) and is_address(rule.host):
+            raise ValueError(
+                f"'{text}': inside, 198.18.0.0/15 stands for names; write the name that is meant"
+            )
         opening = Opening(text, _check(entry, rule, network.tls))
         for meant in _meant(rule):
             known = openings.get(meant)

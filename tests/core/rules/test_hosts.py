@@ -154,7 +154,9 @@ def test_a_wildcard_never_covers_addresses() -> None:
         ("*.*.com", "first labels"),
         ("127.1", "four decimal numbers"),
         ("010.0.0.1", "four decimal numbers"),
-        ("b\u00fccher.de", "A-labels"),
+        ("b\u00fccher.de", "A-labels: 'xn--bcher-kva.de'"),
+        ("*.b\u00fccher.de:8443", "A-labels: 'xn--bcher-kva.de'"),
+        ("stra\u00dfe.de", "as its owner does"),
         ("::1", "brackets"),
         ("host:99999", "1 to 65535"),
         ("host:https", "1 to 65535"),
@@ -178,6 +180,16 @@ def test_the_matcher_takes_a_name_as_the_resolver_hands_it() -> None:
     assert host_allowed("API.GITHUB.COM.", 443, RULES)
     assert not host_allowed("api.github.com..", 443, RULES)
     assert not host_allowed("", 443, RULES)
+
+
+def test_an_international_name_in_an_argument_does_not_hold_though_its_a_labels_are_allowed() -> (
+    None
+):
+    rules = compile_hosts(["xn--mnchen-3ya.example"])
+    for text in ("m\u00fcnchen.example", "https://m\u00fcnchen.example/", "//m\u00fcnchen.example"):
+        assert host_of_argument(text) is None
+        assert not host_allowed("m\u00fcnchen.example", 443, rules)
+    assert host_of_argument("https://XN--MNCHEN-3ya.example") in rules.exact
 
 
 def test_a_host_has_one_form() -> None:

@@ -182,10 +182,22 @@ def _why_no_host(text: str) -> str:
     if "*" in text:
         return "'*' may only stand for the first labels: '*.example.com'"
     if not text.isascii():
-        return "write an international name as A-labels ('xn--...')"
+        return _why_not_international(text)
     if _is_number(text.lower().removesuffix(".")):
         return "an IPv4 address has four decimal numbers without leading zeros"
     return "not a host name"
+
+
+def _why_not_international(text: str) -> str:
+    from mcp_jail.core.rules.international import a_labels  # noqa: PLC0415  # of use here only
+
+    found = a_labels(text)
+    if found is None or canonical_host(found) is None:
+        return (
+            "write an international name as A-labels ('xn--...'), as its owner does: which these "
+            "are differs from program to program"
+        )
+    return f"write an international name as A-labels: '{found}'"
 
 
 def _is_number(name: str) -> bool:
