@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -91,6 +93,24 @@ def test_a_server_whose_gate_cannot_be_built_is_never_started(home: Home) -> Non
     with running(words, home.environ(), home.path) as client:
         client.open()
         assert mark.exists()
+
+
+def test_a_start_and_doctor_say_where_only_few_connections_are_possible(home: Home) -> None:
+    home.write_policy("network: {mode: allowlist, allow: [api.example.com]}")
+    few = "only 90 connections at once"
+    for limit, is_few in (("800:800", True), ("800:4096", False)):
+        limited = ["prlimit", f"--nofile={limit}", str(MCP_JAIL)]
+        words = [*limited, "run", "fs", *command("echo.py")]
+        with running(words, home.environ(), home.path) as client:
+            client.open()
+            assert client.close() == ExitCode.OK
+            assert client.stderr.count(few.encode()) == is_few
+        looked = subprocess.run(
+            [*limited, "doctor", "--json"], env=home.environ(), capture_output=True, check=False
+        )
+        found = json.loads(looked.stdout)["gate"]
+        assert found["works"]
+        assert (few in found["found"]) == is_few
 
 
 @pytest.mark.parametrize(

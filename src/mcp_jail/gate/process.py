@@ -52,6 +52,7 @@ class Ready(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     closed_in: ClosedIn
     has_ipv6: bool = False
+    connections: int = 0  # at once, for which the descriptors of its process are enough
     error: str = ""
 
 

@@ -77,7 +77,7 @@ def run(allow: Allow, sockets: Sockets, control: socket.socket, reports: int, re
             loop.stop()
 
     loop.watch(control.fileno(), READ, hear)
-    control.send(msgspec.json.encode(ready))
+    control.send(msgspec.json.encode(msgspec.structs.replace(ready, connections=most)))
     loop.run()
     relay.close()
     teller.finish()

@@ -9,7 +9,7 @@ from mcp_jail.config.jailspec import DOOR
 from mcp_jail.core.policy import Network, NetworkMode
 from mcp_jail.gate.allow import compile_network
 from mcp_jail.gate.process import Enter, Ready, start
-from mcp_jail.proxy.gating import WEAKER, enter, filters
+from mcp_jail.proxy.gating import ENOUGH, WEAKER, enter, few_words, filters
 from mcp_jail.proxy.gating import serve as serve_jail
 from mcp_jail.sandbox.launch import Jail
 from mcp_jail.sandbox.probe import Host
@@ -60,4 +60,5 @@ def _try(host: Host, enters: Enter | None, *, door: int | None) -> tuple[Trial, 
 
 def _held(ready: Ready) -> str:
     held = "Landlock" if ready.closed_in.landlock else "no Landlock, which this kernel lacks"
-    return f"its process held by {held}"
+    few = f"; {few_words(ready)}" if ready.connections < ENOUGH else ""
+    return f"its process held by {held}{few}"

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from mcp_jail.config.problems import Problems, refusal
-from mcp_jail.core.policy import NetworkMode, Via
+from mcp_jail.core.policy import Network, NetworkMode, Via
 from mcp_jail.gate.allow import Allow, compile_network
 from mcp_jail.gate.process import Gate, Ready, start
 from mcp_jail.proxy.prepare import Judged, Prepared
@@ -24,6 +24,9 @@ from mcp_jail.sandbox.seccomp import ARCHES, filter_for, no_unix_filter
 WEAKER: Final = (
     "weaker: only programs that heed the proxy variables get out, and what others try is not seen"
 )
+
+# Connections at once that are enough: a browser's, or those of a server with many requests at work.
+ENOUGH: Final = 200
 
 
 def network_of(judged: Judged) -> Allow:
@@ -79,6 +82,21 @@ def serve(gate: Gate, jail: Jail) -> Ready:
     gate.serve(jail.init_pid)
     jail.verify()
     return gate.ready()
+
+
+def too_few(ready: Ready | None, network: Network) -> str:
+    """What is said where fewer connections can be open at once than some programs have."""
+    if ready is None or network.mode is not NetworkMode.ALLOWLIST or ready.connections >= ENOUGH:
+        return ""
+    return f"warning: {few_words(ready)}"
+
+
+def few_words(ready: Ready) -> str:
+    """How many there can be, and why."""
+    return (
+        f"only {ready.connections} connections at once, since a process may have no more files "
+        f"open here; raise the hard limit (ulimit -Hn) for {ENOUGH} and more"
+    )
 
 
 def network_detail(prepared: Prepared, ready: Ready | None) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from msgspec import Raw
 
 from mcp_jail.asks.lineage import clients_of
 from mcp_jail.core.approved.catalogue import Catalogue
-from mcp_jail.core.approved.lock import Lock
 from mcp_jail.core.conversation.session import Session
 from mcp_jail.core.recorded.audit import Chain, Entry
 from mcp_jail.core.recorded.redact import Redactor, arguments_digest
@@ -32,7 +31,7 @@ from mcp_jail.gate.process import Gate
 from mcp_jail.proxy.ending import Cause, Ending
 from mcp_jail.proxy.entries import end_entry, redactor_of, refused_start, start_entry
 from mcp_jail.proxy.gate_reports import Reports, written_in
-from mcp_jail.proxy.gating import network_detail, verify
+from mcp_jail.proxy.gating import network_detail, too_few, verify
 from mcp_jail.proxy.locking import LockKeeping, new_catalogue, read_locked, unclaimed
 from mcp_jail.proxy.loop import Loop
 from mcp_jail.proxy.patterns import fullmatch
@@ -95,10 +94,10 @@ def guard(
         except LaunchMismatchError as error:
             recorder.append(refused_start(prepared, error.message, redactor.text))
             raise
-        _warn_unclaimed(prepared, locked.lock, errors)
         session = _session(prepared, redactor, key, catalogue)
         reports = None if gate is None else Reports.of(gate, written_in(prepared.judged))
         ready = verify(gate, jail)
+        _warn(errors, unclaimed(prepared, locked.lock), too_few(ready, prepared.policy.network))
         _settle_package(prepared, recorder, redactor)
         network = network_detail(prepared, ready)
         recorder.append([start_entry(prepared, network=network, blot=redactor.text)])
@@ -130,9 +129,9 @@ def guard(
     return _ended([*(event.entry for event in left), entry], recorder, errors, ending)
 
 
-def _warn_unclaimed(prepared: Prepared, lock: Lock | None, errors: ErrorStream) -> None:
-    """Say what starts by a policy that is for no command yet."""
-    if words := unclaimed(prepared, lock):
+def _warn(errors: ErrorStream, *warnings: str) -> None:
+    """Say what a run starts with all the same."""
+    for words in filter(None, warnings):
         errors.tell(words)
 
 
