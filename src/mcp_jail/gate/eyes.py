@@ -1,9 +1,10 @@
 """What a jail tries where nobody listens: packets on its lo, seen from outside. Pure.
 
 A socket of AF_PACKET sees every packet. The kernel keeps all of them from us but the few that tell
-of an attempt, by the filter below; `read_packet` says what each means. A connection a server makes
-to itself is no attempt to get out, so on loopback addresses only what was turned away counts: the
-reset or the ICMP error that came back. Elsewhere the first packet counts.
+of an attempt, by the filter below; `read_packet` says what each means. What a server says to itself
+is no attempt to get out. As every address is its own, it may do so by any: so of connections only
+those count that were turned away, by the reset that came back. Of datagrams, to loopback addresses
+those count that an ICMP error came back for; elsewhere the datagram itself does.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from mcp_jail.gate.attempts import What
 SNAP: Final = 128
 
 _TCP, _UDP, _ICMP, _ICMP6 = 6, 17, 1, 58
-_SYN: Final = 0x02
 _REFUSED: Final = 0x14  # RST and ACK: what a port without a listener answers
 _STATE: Final = 0x17  # FIN, SYN, RST, ACK
 _DNS: Final = 53
@@ -45,15 +45,12 @@ def read_packet(packet: bytes) -> Seen | None:
     return read(source, destination, body)
 
 
-def _tcp(source: bytes, destination: bytes, body: bytes) -> Seen | None:
+def _tcp(source: bytes, _destination: bytes, body: bytes) -> Seen | None:
     if len(body) < 20:  # noqa: PLR2004
         return None
-    from_port, to_port = struct.unpack_from("!HH", body)
-    if body[13] & _STATE == _SYN and not _is_loopback(destination):
-        return Seen(What.CONNECT, _text(destination), to_port)
-    if body[13] & _STATE == _REFUSED and _is_loopback(source):
-        return Seen(What.CONNECT, _text(source), from_port)
-    return None
+    if body[13] & _STATE != _REFUSED:
+        return None
+    return Seen(What.CONNECT, _text(source), int.from_bytes(body[:2], "big"))
 
 
 def _udp(_source: bytes, destination: bytes, body: bytes) -> Seen | None:
@@ -112,6 +109,8 @@ _IPV4, _IPV6 = 0x0800, 0x86DD
 
 # Each line: a label, or an instruction with where to go on if it holds and if not ("" = next line).
 _Line = str | tuple[int, int, str, str]
+_ZERO_OR_DROP: Final = (_IF_EQUAL, 0, "", "drop")
+_ZERO_OR_UDP: Final = (_IF_EQUAL, 0, "", "udp")
 _LISTING: Final[tuple[_Line, ...]] = (
     (_LOAD_BYTE, _KIND, "", ""),
     (_IF_EQUAL, _OUTGOING, "drop", ""),
@@ -122,35 +121,49 @@ _LISTING: Final[tuple[_Line, ...]] = (
     (_X_IPV4_SIZE, 0, "", ""),
     (_LOAD_BYTE, 9, "", ""),
     (_IF_EQUAL, _TCP, "tcp", ""),
-    (_IF_EQUAL, _UDP, "udp", ""),
+    (_IF_EQUAL, _UDP, "IPv4 to", ""),
     (_IF_EQUAL, _ICMP, "", "keep"),
     (_FROM_X_BYTE, 0, "", ""),
     (_IF_EQUAL, 8, "keep", ""),
-    (_IF_EQUAL, 3, "keep", "drop"),
+    (_IF_EQUAL, 3, "", "drop"),
+    (_FROM_X_BYTE, 8 + 9, "", ""),  # of the packet that it quotes: the protocol,
+    (_IF_EQUAL, _UDP, "", "drop"),
+    (_FROM_X_BYTE, 8 + 16, "", ""),  # and where it went
+    (_IF_EQUAL, 127, "keep", "drop"),
+    "IPv4 to",
+    (_LOAD_BYTE, 16, "", ""),
+    (_IF_EQUAL, 127, "drop", "udp"),
     "not IPv4",
     (_IF_EQUAL, _IPV6, "", "drop"),
     (_X_NUMBER, 40, "", ""),
     (_LOAD_BYTE, 6, "", ""),
     (_IF_EQUAL, _TCP, "tcp", ""),
-    (_IF_EQUAL, _UDP, "udp", ""),
+    (_IF_EQUAL, _UDP, "IPv6 to", ""),
     (_IF_EQUAL, _ICMP6, "", "keep"),
     (_FROM_X_BYTE, 0, "", ""),
     (_IF_EQUAL, 128, "keep", ""),
+    (_IF_EQUAL, 1, "", "drop"),
+    (_FROM_X_BYTE, 8 + 6, "", ""),
+    (_IF_EQUAL, _UDP, "", "drop"),
+    *(line for at in (24, 28, 32) for line in ((_FROM_X_WORD, 8 + at, "", ""), _ZERO_OR_DROP)),
+    (_FROM_X_WORD, 8 + 36, "", ""),
     (_IF_EQUAL, 1, "keep", "drop"),
-    "tcp",
-    (_FROM_X_BYTE, 13, "", ""),
-    (_AND, _STATE, "", ""),
-    (_IF_EQUAL, _SYN, "syn", ""),
-    (_IF_EQUAL, _REFUSED, "", "drop"),
-    (_FROM_X_WORD, 4, "", ""),  # such a reset has the sequence number 0 (RFC 9293, 3.10.7.1)
-    (_IF_EQUAL, 0, "keep", "drop"),
+    "IPv6 to",
+    *(line for at in (24, 28, 32) for line in ((_LOAD_WORD, at, "", ""), _ZERO_OR_UDP)),
+    (_LOAD_WORD, 36, "", ""),
+    (_IF_EQUAL, 1, "drop", "udp"),
     "udp",
     (_FROM_X_HALF, 2, "", ""),
     (_IF_EQUAL, _DNS, "drop", ""),  # the name server sees those itself
     (_FROM_X_HALF, 0, "", ""),
     (_IF_EQUAL, _DNS, "drop", "keep"),
-    "syn",
-    (_FROM_X_HALF, 2, "", ""),
+    "tcp",
+    (_FROM_X_BYTE, 13, "", ""),
+    (_AND, _STATE, "", ""),
+    (_IF_EQUAL, _REFUSED, "", "drop"),
+    (_FROM_X_WORD, 4, "", ""),  # such a reset has the sequence number 0 (RFC 9293, 3.10.7.1)
+    (_IF_EQUAL, 0, "", "drop"),
+    (_FROM_X_HALF, 0, "", ""),
     # here: each port with a listener, which tells of its connections itself
 )
 _ENDING: Final[tuple[_Line, ...]] = (
