@@ -14,6 +14,8 @@ from mcp_jail.core.policy import Verdict
 from mcp_jail.gate.attempts import (
     AGAIN_IN_A_ROW,
     AGAIN_PER_SECOND,
+    FOR_A_CALL,
+    KINDS_LIMIT,
     LINE_LIMIT,
     NEW_PER_SECOND,
     OTHERS,
@@ -132,6 +134,24 @@ def test_after_a_flood_there_is_room_for_new_names_again() -> None:
     day = [tally.note(denied(f"{tick}.day"), 1 + tick / 10) for tick in range(864_000)]
     named = [told for each in day for told in each if told.host != OTHERS]
     assert len(named) <= 86_400 * NEW_PER_SECOND + 1
+
+
+def test_with_each_call_there_is_room_for_a_few() -> None:
+    tally = Tally()
+    flood = [denied(f"{number}.example") for number in range(100_000)]
+    noted(tally, [*flood, *flood])
+    for call in range(3):
+        tally.make_room()
+        tried = [denied(f"{number}.call{call}") for number in range(FOR_A_CALL)]
+        told = noted(tally, [*tried, *flood])
+        assert [each for each in told if each in tried] == tried
+        assert sum(each.again for each in told) <= FOR_A_CALL
+        tally.make_room()
+        again = noted(tally, tried * 10)
+        assert [each.host for each in again] == [each.host for each in tried]
+    tally = Tally()
+    tally.make_room()
+    assert len(noted(tally, flood)) == KINDS_LIMIT + 1
 
 
 def test_that_others_were_refused_is_told_at_once_after_a_pause() -> None:

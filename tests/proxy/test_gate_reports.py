@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -40,12 +41,19 @@ def events(
     """What the guard makes of what a relay writes before it ends."""
     reading, writing = os.pipe()
     lines = b"".join(map(encode, attempts)) + rest
-    os.close(writing)
-    reports = Reports(reading, written, unread=bytearray(lines), clock=clock)
+    thread = threading.Thread(target=write, args=(writing, lines))
+    thread.start()
+    reports = Reports(reading, written, clock=clock)
     try:
         return reports.rest()
     finally:
+        thread.join()
         os.close(reading)
+
+
+def write(fd: int, lines: bytes) -> None:
+    with os.fdopen(fd, "wb") as file:
+        file.write(lines)
 
 
 def event(what: What, verdict: Verdict = Verdict.DENY, **members: Any) -> NetTried:

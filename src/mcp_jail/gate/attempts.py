@@ -7,7 +7,8 @@ tried it, whose model is to know.
 
 What a rule opens is never told but by its name, and has a room of its own: each costs the server a
 real connection, so there is no flood of it. What is refused costs nothing; so many kinds of it are
-told in a row, then so many a second, and the rest as a number. Pure: time comes in.
+told in a row, then so many a second and a few with each call of a tool, and the rest as a number.
+Pure: time comes in.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ EVERY: Final = 10.0
 # model makes a call in some seconds, and a call is told five; 50 MB of audit in a day at most.
 AGAIN_IN_A_ROW: Final = 10
 AGAIN_PER_SECOND: Final = 2.0
+# The same for each call that begins when there was no room: as many as its model is told.
+FOR_A_CALL: Final = 5
 # Characters of a host or a reason; the longest name has 253.
 TEXT_LIMIT: Final = 300
 # Bytes of a line the guard reads: no line of ours is longer, so one write(2) is whole (PIPE_BUF).
@@ -100,6 +103,10 @@ class Room:
         self._per_second = per_second
         self._then = 0.0  # `_left` was right
 
+    def make(self, least: float) -> None:
+        """Have room for some at least."""
+        self._left = max(self._left, min(least, self._most))
+
     def take(self, now: float) -> bool:
         """Whether there is room for one more; if so it is taken."""
         left = self._left + (now - self._then) * self._per_second
@@ -143,6 +150,11 @@ class Tally:
         repeated.add(attempt)
         self._due = self._due or now + self._every
         return []
+
+    def make_room(self) -> None:
+        """Have the next few refusals told at once, whether new or told before."""
+        for room in (self._new, self._again):
+            room.make(FOR_A_CALL)
 
     def due(self, now: float) -> list[Attempt]:
         """The repetitions that are to be told now."""

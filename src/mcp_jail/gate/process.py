@@ -33,6 +33,7 @@ from mcp_jail.gate.attempts import TEXT_LIMIT, Attempt, What, encode
 READY_DEADLINE: Final = 10.0  # seconds from the sockets to being served; it takes 20 ms
 END_DEADLINE: Final = 3.0  # seconds for the last lines; then it is killed
 MESSAGE_LIMIT: Final = 4096
+CALL_BEGINS: Final = b"call"  # on the control socket
 UNREAD_PIECE: Final = 64 * 1024
 UNREAD_LIMIT: Final = 8 << 20  # bytes of last lines; all kinds that a tally knows are 1 MiB
 
@@ -102,6 +103,13 @@ class Gate:
                 socket.send_fds(self._control, [b"door"], [door.fileno()])
             except OSError as error:
                 raise JailBuildError(f"the gate has ended: {error}") from error
+
+    def call_begins(self) -> None:
+        """Have the relay make room for what is refused from now on, however much was before."""
+        with contextlib.suppress(
+            OSError
+        ):  # it has ended, or has as many of these to read as it can
+            self._control.send(CALL_BEGINS, socket.MSG_DONTWAIT)
 
     def close(self) -> None:
         """Have the relay tell what is left and end; a second time does nothing.

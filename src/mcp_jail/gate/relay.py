@@ -27,7 +27,7 @@ from mcp_jail.gate.loop import READ, Loop
 from mcp_jail.gate.names import Names
 from mcp_jail.gate.nameserver import NameServer
 from mcp_jail.gate.netlink import Routes
-from mcp_jail.gate.process import MESSAGE_LIMIT, Ready
+from mcp_jail.gate.process import CALL_BEGINS, MESSAGE_LIMIT, Ready
 from mcp_jail.gate.resolvers import Resolvers
 from mcp_jail.gate.sockets import Role, Sockets
 from mcp_jail.gate.stream import Pipes
@@ -69,10 +69,12 @@ def run(allow: Allow, sockets: Sockets, control: socket.socket, reports: int, re
     relay = _Relay(around, sockets, most, teller)
 
     def hear(_events: int) -> None:
-        """The guard hands a door over; nothing but its end comes after."""
-        _, fds, _, _ = socket.recv_fds(control, MESSAGE_LIMIT, 1)
+        """The guard hands a door over, or says that a call begins; nothing else but its end."""
+        said, fds, _, _ = socket.recv_fds(control, MESSAGE_LIMIT, 1)
         if fds:
             relay.open(socket.socket(fileno=fds[0]))
+        elif said == CALL_BEGINS:
+            teller.make_room()
         else:
             loop.stop()
 

@@ -41,6 +41,10 @@ class Teller:
         if wait is not None and self._timer is None:
             self._timer = self._loop.after(wait, self._tell_repetitions)
 
+    def make_room(self) -> None:
+        """Tell what is refused from now on, a little, however much was before."""
+        self._tally.make_room()
+
     @property
     def is_full(self) -> bool:
         """Whether what is opened now could not be told in time."""

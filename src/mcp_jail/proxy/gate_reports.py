@@ -74,25 +74,31 @@ class Reports:
         fd: int,
         written: Written = _NOTHING,
         *,
-        unread: bytearray | None = None,
+        gate: Gate | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.fd = fd
         self.at_end = False
         self._written = written
-        self._unread = unread
+        self._gate = gate
         self._clock = clock
         self._is_closed = False  # the relay was told to end
         self._is_broken = False  # and has said so itself
         self._rest = b""
         self._room = Room(TOLD_IN_A_ROW, TOLD_PER_SECOND)
         self._untold = 0
+        self._is_counted = False  # some refusals were told as a number alone
         os.set_blocking(fd, False)
+
+    def call_begins(self) -> None:
+        """Have the relay make room for the refusals of a call, where it has begun to count them."""
+        if self._is_counted and self._gate is not None:
+            self._gate.call_begins()
 
     @classmethod
     def of(cls, gate: Gate, written: Written = _NOTHING) -> Reports:
         """Those of a gate."""
-        return cls(gate.reports, written, unread=gate.unread)
+        return cls(gate.reports, written, gate=gate)
 
     def read(self) -> list[NetTried]:
         """What was told since the last time; at the end, that the relay is gone."""
@@ -109,7 +115,7 @@ class Reports:
         """All that is left, of a relay that was told to end."""
         self._is_closed = True
         os.set_blocking(self.fd, True)
-        events = self._events(bytes(self._unread or b""))
+        events = self._events(b"" if self._gate is None else bytes(self._gate.unread))
         while not self.at_end:
             events += self.read()
         if events and self._untold:
@@ -122,6 +128,7 @@ class Reports:
         return [self._event_of(attempt) for attempt in map(_attempt, lines) if attempt is not None]
 
     def _event_of(self, attempt: Attempt) -> NetTried:
+        self._is_counted |= _is_counted(attempt)
         entry = self._entry(attempt)
         if attempt.what is What.BROKEN:
             self._is_broken = True
@@ -167,6 +174,10 @@ def _attempt(line: bytes) -> Attempt | None:
         return None  # half a line of a relay that was killed
 
 
+def _is_counted(attempt: Attempt) -> bool:
+    return attempt.why == TOO_MANY_TO_TELL and attempt.host == OTHERS
+
+
 def _where(attempt: Attempt) -> str:
     """A host and port as policies write them."""
     if not attempt.port or attempt.what is What.OTHER:
@@ -190,7 +201,7 @@ def _numbers(attempt: Attempt) -> dict[str, Any]:
 def _refused(attempt: Attempt) -> str:
     """What a model is told: what was refused, not how to open it."""
     where = ascii(_where(attempt)[:_HOST_SHOWN])
-    if attempt.why == TOO_MANY_TO_TELL and attempt.host == OTHERS:
+    if _is_counted(attempt):
         return f"other attempts ({attempt.what.value}) came to nothing, {attempt.why}"
     match attempt.what:
         case What.LOOKUP:

@@ -224,7 +224,9 @@ class Loop:
     def _perform(self, effects: list[Effect]) -> None:
         entries = [effect.entry for effect in effects if isinstance(effect, Record)]
         is_call = any(entry.kind is Kind.CALL for entry in entries)
-        if entries and is_call and not self._append(entries):
+        if is_call and self._net is not None:
+            self._net.call_begins()
+        if is_call and not self._append(entries):
             effects = [effect for effect in effects if not needs_record(effect)]
             effects += self._session.handle(AuditFailed())
         for effect in effects:
@@ -284,9 +286,7 @@ class Loop:
     # When
 
     def _is_over(self) -> bool:
-        if self._how is None:
-            return False
-        if self._explains():
+        if self._how is None or self._explains():
             return False
         is_sent = self._to_client.pending == 0 or self._to_client.is_broken
         return is_sent or (self._flush_by is not None and self._clock() >= self._flush_by)

@@ -28,6 +28,9 @@ class NetReports(Protocol):
     def read(self) -> list[NetTried]:
         """What was told since the last time."""
 
+    def call_begins(self) -> None:
+        """A call is about to be made, whose model is to hear what it is refused."""
+
 
 class RunningServer(Stoppable, Protocol):
     """What the loop needs of a launched jail: descriptors, and a descriptor that tells its end."""
