@@ -132,7 +132,11 @@ class NameServer:
 
     def count_dropped(self, sock: socket.socket) -> None:
         """Tell how many questions were dropped since this was asked last."""
-        dropped = int.from_bytes(sock.getsockopt(socket.SOL_SOCKET, *_MEMORY)[32:], sys.byteorder)
+        try:
+            memory = sock.getsockopt(socket.SOL_SOCKET, *_MEMORY)
+        except OSError:  # Linux < 4.12, or what only resembles it
+            return
+        dropped = int.from_bytes(memory[32:], sys.byteorder)
         missed = dropped - self._dropped.get(sock.fileno(), 0)
         self._dropped[sock.fileno()] = dropped
         if missed > 0:
