@@ -30,10 +30,11 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         from mcp_jail.errors import JailError
 
-        if not isinstance(error, JailError):
+        told = error if isinstance(error, JailError) else _of_nowhere(error)
+        if told is None:
             raise
-        _explain(error)
-        return error.exit_code
+        _explain(told)
+        return told.exit_code
     return exit_code
 
 
@@ -46,6 +47,19 @@ def _carry_out(arguments: list[str]) -> int:
 
     streams.speak_plainly()
     return commands.main(arguments)
+
+
+def _of_nowhere(error: Exception) -> JailError | None:
+    """What to say where a path was meant from a working directory that somebody has removed."""
+    from mcp_jail.errors import UsageError
+    from mcp_jail.store.places import working_folder
+
+    if not isinstance(error, FileNotFoundError) or working_folder():
+        return None
+    return UsageError(
+        "the working directory was removed, so no path leads on from it",
+        hint="name files by their whole paths, or go to a directory that is there",
+    )
 
 
 def _explain(error: JailError) -> None:

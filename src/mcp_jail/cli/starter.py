@@ -14,7 +14,7 @@ from mcp_jail.config.starter_policy import ServerEntry, ToolLine, starter_policy
 from mcp_jail.core.approved.lock import ItemKind, Lock, kind_of
 from mcp_jail.core.policy import Verdict
 from mcp_jail.sandbox.offers import offers
-from mcp_jail.store.places import home_folder
+from mcp_jail.store.places import NOWHERE, home_folder, working_folder
 
 # Characters of a tool's own description that stand beside its rule.
 SAID: Final = 60
@@ -28,9 +28,8 @@ def first_policy(name: str, command: tuple[str, ...], seen: Lock) -> str:
         if kind_of(key) is ItemKind.TOOL
     }
     entry = ServerEntry(name, command)
-    return starter_policy(
-        entry, home=home_folder(os.environ), offers=offers(command, cwd=os.getcwd()), tools=tools
-    )
+    offered = offers(command, cwd=working_folder() or NOWHERE)
+    return starter_policy(entry, home=home_folder(os.environ), offers=offered, tools=tools)
 
 
 def _line(tool: dict[str, Any]) -> ToolLine:

@@ -28,6 +28,7 @@ from mcp_jail.core.spec import JailSpec, Plan
 from mcp_jail.errors import Place, ShareError, UsageError
 from mcp_jail.proxy.command_words import command_of, words_of
 from mcp_jail.proxy.packaged import Packaged, packaged
+from mcp_jail.proxy.standing import standing_for
 from mcp_jail.sandbox.build import build
 from mcp_jail.sandbox.protected import Ours, lies_in
 from mcp_jail.store.files import make_private_folder
@@ -166,6 +167,7 @@ def with_jail(
     """A judged policy with the jail of a command; raises what `prepare` does beside `judge`."""
     policy, home = judged.policy, judged.home
     words = words_of(policy, command, home)
+    stands_in = standing_for(policy, words) if client_cwd is None else client_cwd
     package = packaged(
         policy,
         judged.on_disk,
@@ -178,7 +180,7 @@ def with_jail(
         command_of(policy, words, package, stand_in=stand_in),
         home=home,
         environ=environ,
-        client_cwd=os.getcwd() if client_cwd is None else client_cwd,
+        client_cwd=stands_in,
     )
     if policy.filesystem.home is Home.KEEP:
         spec = msgspec.structs.replace(spec, keep_home=_kept_home(judged))

@@ -21,6 +21,9 @@ HOME_VARIABLE = "MCP_JAIL_HOME"
 SYSTEM_POLICIES = "/etc/mcp-jail/policies"
 MAX_NAME_CHARS = 64
 
+# Stands for a working directory that was removed: nothing lies or can be put below it.
+NOWHERE = os.devnull
+
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
     """The directories of one user; nothing is made by asking for a path."""
@@ -111,6 +114,14 @@ def home_folder(environ: Mapping[str, str]) -> str:
             "this user has no home directory, neither in HOME nor in the user database",
             hint=f"set HOME, or {HOME_VARIABLE} to a directory of yours",
         ) from None
+
+
+def working_folder() -> str:
+    """The directory we stand in; empty where somebody has removed it."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def checked_name(name: str) -> str:
