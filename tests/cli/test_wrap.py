@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -386,3 +387,60 @@ def test_what_is_not_covered_is_told(home: Home) -> None:
     assert "Crush, ~/.config/crush/crushrc" in said.stdout
     assert "it is a shell script" in said.stdout
     assert "Wrapped 1 server in 1 file" in said.stdout
+
+
+@pytest.fixture
+def forgotten(home: Home) -> Path:
+    """A wrapped file that its client has removed."""
+    path = write(home, ".cursor/mcp.json", ENTRY)
+    done(home, "wrap", "--all", "--yes")
+    path.unlink()
+    return path
+
+
+@pytest.mark.parametrize("words", [["--all"], ["--client", "cursor"], ["FILE"]], ids=str)
+def test_what_was_kept_of_a_file_that_is_gone_goes_with_unwrap(
+    home: Home, forgotten: Path, words: list[str]
+) -> None:
+    kept = forgotten.with_name(forgotten.name + ".mcp-jail.bak")
+    assert kept.read_text() == ENTRY
+    finding = done(home, "doctor").stdout
+    assert f"mcp-jail unwrap {forgotten}" in finding
+    assert kept.name in finding
+    line = [str(forgotten) if word == "FILE" else word for word in words]
+    assert kept.name in done(home, "unwrap", *line, "--dry-run").stdout
+    assert kept.exists()
+    said = done(home, "unwrap", *line, "--yes")
+    assert said.returncode == 0, said.stderr
+    assert not kept.exists()
+    assert str(forgotten) not in done(home, "doctor").stdout
+
+
+def test_a_file_whose_directory_is_gone_too_is_forgotten_by_its_name_alone(
+    home: Home, forgotten: Path
+) -> None:
+    """Its disk may not be mounted."""
+    away = forgotten.parent.rename(home.path / "away")
+    assert "Nothing was written" in done(home, "unwrap", "--all", "--yes").stdout
+    assert (away / (forgotten.name + ".mcp-jail.bak")).exists()
+    assert "forgets it" in done(home, "unwrap", str(forgotten), "--yes").stdout
+
+
+def test_a_file_that_came_back_meanwhile_is_unwrapped_as_any_other(
+    home: Home, forgotten: Path
+) -> None:
+    forgotten.write_text(ENTRY)
+    assert done(home, "unwrap", str(forgotten), "--yes").returncode == 0
+    assert forgotten.read_text() == ENTRY
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"), [("pipe", "a pipe"), ("folder", "a directory"), ("loop", "symbolic link")]
+)
+def test_what_is_no_file_is_told_by_its_kind(home: Home, kind: str, says: str) -> None:
+    path = home.path / "mcp.json"
+    makers = {"pipe": os.mkfifo, "folder": os.mkdir, "loop": lambda to: os.symlink(to, to)}
+    makers[kind](path)
+    said = done(home, "wrap", str(path))
+    assert says in said.stderr
+    assert said.returncode == 2

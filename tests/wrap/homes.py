@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from mcp_jail.clients.applying import apply_unwrap, apply_wrap
+from mcp_jail.clients.applying import apply_notes, apply_unwrap, apply_wrap
 from mcp_jail.clients.planning import Circumstances, plan_wrap
 from mcp_jail.clients.plans import FilePlan, Group, Outcome
 from mcp_jail.clients.policy_names import Names
@@ -59,14 +59,17 @@ class ClientHome(NamedTuple):
         given = self.circumstances(*only, root=root)
         return plan_wrap(given, self.target(path, client), Names(self.places, str(self.path)))
 
-    def wrap(self, path: Path, *only: str, client: str | None = None) -> FilePlan:
-        """`wrap` of a file."""
+    def wrap(
+        self, path: Path, *only: str, client: str | None = None, is_all: bool = False
+    ) -> FilePlan:
+        """`wrap` of a file, or of this one among all."""
         given = self.circumstances(*only)
         names = Names(self.places, str(self.path))
         plan = plan_wrap(given, self.target(path, client), names)
         if plan.changes:
             keep_key(self.places, given.key)
         apply_wrap(self.places, plan)
+        apply_notes(self.places, plan, given.key, is_all=is_all)
         return plan
 
     def unwrap(self, path: Path, *only: str, client: str | None = None) -> FilePlan:

@@ -15,7 +15,7 @@ from mcp_jail.clients.planning import plan_wrap
 from mcp_jail.clients.plans import Group
 from mcp_jail.clients.policy_names import Names
 from mcp_jail.clients.replacing import BACKUP
-from mcp_jail.clients.targets import ROWS, Target, existing
+from mcp_jail.clients.targets import ROWS, Target, existing, places_of
 from mcp_jail.clients.unplanning import plan_unwrap
 from mcp_jail.config import load
 from mcp_jail.store.files import FileError
@@ -581,7 +581,7 @@ def test_half_a_character_refuses_its_entry_and_no_other(home: ClientHome) -> No
     path = home.write(".junie/mcp/mcp.json", text)
     plan = home.wrap(path)
     assert set(of(plan, Group.DONE)) == {"good"}
-    assert "half a character" in of(plan, Group.REFUSED)["'odd'"].reason
+    assert "half a character" in of(plan, Group.REFUSED)["odd"].reason
     home.unwrap(path)
     assert path.read_text() == text
 
@@ -596,13 +596,24 @@ def test_a_policy_that_two_files_need_comes_with_each_of_them(home: ClientHome) 
 
 
 def test_files_above_in_the_work_tree_are_the_projects_too(home: ClientHome) -> None:
-    path = home.write("src/shop/.mcp.json", ENTRY)
+    path = home.write("src/shop/.cursor/mcp.json", ENTRY)
     deep = home.path / "src" / "shop" / "web" / "app"
     deep.mkdir(parents=True)
     ground = msgspec.structs.replace(home.circumstances().ground, cwd=str(deep))
     assert existing(ground, ROWS) == []
     (home.path / "src" / "shop" / ".git").mkdir()
     assert [target.path for target in existing(ground, ROWS)] == [str(path)]
+
+
+def test_claude_codes_files_above_are_found_without_git_up_to_the_root(home: ClientHome) -> None:
+    paths = [home.write(name, ENTRY) for name in ("src/shop/.mcp.json", ".mcp.json")]
+    deep = home.path / "src" / "shop" / "web"
+    deep.mkdir()
+    ground = msgspec.structs.replace(home.circumstances().ground, cwd=str(deep))
+    assert [target.path for target in existing(ground, ROWS)] == [*map(str, paths)]
+    for row in {row for target in existing(ground, ROWS) for row in target.rows}:
+        places = {path for path, _ in places_of(ground, row)}
+        assert ("/.mcp.json" in places, row.climbs) == (False, True)
 
 
 @pytest.mark.parametrize("name", ["HOME", "MCP_JAIL_HOME"])

@@ -6,7 +6,10 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 
+from mcp_jail.clients.catalogue import Row, Scope
+from mcp_jail.clients.obstacles import obstacles, why_no_file
 from mcp_jail.clients.our_entries import PROGRAM
 from mcp_jail.clients.planning import Circumstances
 from mcp_jail.clients.plans import FilePlan, Group, Outcome, whole
@@ -14,6 +17,7 @@ from mcp_jail.clients.targets import (
     ROWS,
     Ground,
     Target,
+    at,
     beyond,
     existing,
     merged,
@@ -21,7 +25,7 @@ from mcp_jail.clients.targets import (
     rows_of,
 )
 from mcp_jail.errors import UsageError
-from mcp_jail.store.places import find_places, home_folder
+from mcp_jail.store.places import NOWHERE, find_places, home_folder, working_folder
 from mcp_jail.store.state_key import key_to_plan_with
 
 
@@ -50,7 +54,7 @@ def add_file_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
 def circumstances(arguments: argparse.Namespace) -> Circumstances:
     """What a plan depends on beside the files."""
     home = home_folder(os.environ)
-    ground = Ground(home, os.getcwd(), os.environ)
+    ground = Ground(home, working_folder(), os.environ)
     only = frozenset(arguments.server)
     places = find_places()
     key = key_to_plan_with(places)
@@ -58,16 +62,19 @@ def circumstances(arguments: argparse.Namespace) -> Circumstances:
 
 
 def targets_of(
-    arguments: argparse.Namespace, ground: Ground
+    arguments: argparse.Namespace, ground: Ground, gone: frozenset[str] = frozenset()
 ) -> tuple[list[Target], list[FilePlan]]:
-    """The files that are meant, and those that are left because they belong to a project."""
+    """The files that are meant, and those that are left or cannot be looked at.
+
+    Those that are known to be `gone` need not be there.
+    """
     if arguments.files:
         if arguments.all:
             raise UsageError("FILE and --all do not go together")
-        for file in arguments.files:
-            if not os.path.isfile(os.path.join(ground.cwd, file)):
-                raise UsageError(f"there is no file '{file}'")
-        return merged(named(ground, file, arguments.client) for file in arguments.files), []
+        there = [file for file in arguments.files if os.path.realpath(at(ground, file)) not in gone]
+        for file in there:
+            _refuse_no_file(at(ground, file), file)
+        return merged(named(ground, file, arguments.client) for file in there), []
     if arguments.client is None and not arguments.all:
         known = sorted({row.client for target in existing(ground, ROWS) for row in target.rows})
         here = f"here are files of: {', '.join(known)}" if known else "no client's file is here"
@@ -75,12 +82,36 @@ def targets_of(
     rows = ROWS if arguments.client is None else rows_of(arguments.client)
     all_found = existing(ground, rows)
     left = _not_covered(ground) if arguments.all else []
+    left += _obstructed(ground, rows, with_projects=arguments.project)
     if arguments.project:
         return all_found, left
     projects = [target for target in all_found if target.is_project]
     why = "it is a project's file, which others may get"
     left += [whole(target, Group.SKIPPED, why, "--project takes it along") for target in projects]
     return [target for target in all_found if target not in projects], left
+
+
+def _refuse_no_file(path: str, named_as: str) -> None:
+    why = why_no_file(path)
+    if why:
+        raise UsageError(f"'{named_as}' cannot be read: {why}")
+    if not os.path.lexists(path):
+        raise UsageError(f"there is no file '{named_as}'")
+    if not os.path.exists(path):
+        raise UsageError(f"'{named_as}' is a link to a file that is not there")
+
+
+def _obstructed(ground: Ground, rows: Iterable[Row], *, with_projects: bool) -> list[FilePlan]:
+    """What may hold servers and cannot be looked at."""
+    meant = [row for row in rows if with_projects or row.scope is not Scope.PROJECT]
+    plans = [
+        FilePlan(each.path, (each.row,), (Outcome(Group.REFUSED, "", each.row.name, each.told),))
+        for each in obstacles(ground, meant)
+    ]
+    if not ground.cwd:
+        why = "the working directory was removed, so no project's file is looked at"
+        plans.append(FilePlan("", (), (Outcome(Group.SKIPPED, "", "any client", why),)))
+    return plans
 
 
 def _not_covered(ground: Ground) -> list[FilePlan]:
@@ -95,7 +126,7 @@ def own_program(home: str) -> str:
 
     `~/.local/bin/mcp-jail` leads to the version in use; the path behind it names one version.
     """
-    running = os.path.abspath(shutil.which(sys.argv[0]) or sys.argv[0])
+    running = _whole(shutil.which(sys.argv[0]) or sys.argv[0])
     if os.path.basename(running) != PROGRAM:
         running = os.path.join(os.path.dirname(sys.executable), PROGRAM)
     real = os.path.realpath(running)
@@ -106,13 +137,17 @@ def own_program(home: str) -> str:
         )
     for stable in (os.path.join(home, ".local/bin", PROGRAM), shutil.which(PROGRAM)):
         if stable and os.path.realpath(stable) == real:
-            return os.path.abspath(stable)
+            return _whole(stable)
     if not os.access(running, os.X_OK):
         raise UsageError(
             f"the program '{running}' is not there, so no client could start it",
             hint="install mcp-jail, and call it by its name",
         )
     return running
+
+
+def _whole(path: str) -> str:
+    return os.path.normpath(os.path.join(working_folder() or NOWHERE, path))
 
 
 # Where uvx and pipx run put a program that is used once.

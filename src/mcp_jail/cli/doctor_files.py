@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,7 +21,7 @@ from mcp_jail.core.policy import Policy
 from mcp_jail.errors import JailError, PackageError, PolicyError, UsageError
 from mcp_jail.packages.installed import check, find
 from mcp_jail.proxy.prepare import prepare
-from mcp_jail.store.places import Places, find_places, home_folder
+from mcp_jail.store.places import Places, find_places, home_folder, working_folder
 from mcp_jail.store.policies import find_policy, policy_names
 
 
@@ -58,7 +57,7 @@ class Files(msgspec.Struct, frozen=True):
 def look_at_files(environ: Mapping[str, str], *, has_gate: bool) -> Files:
     """Look at clients' files and policies; `has_gate` where this machine can build one."""
     home = home_folder(environ)
-    ground = Ground(home, os.getcwd(), environ)
+    ground = Ground(home, working_folder(), environ)
     clients = look_at_clients(find_places(environ), ground, own_program(home))
     return Files(tuple(clients), tuple(_weaknesses(environ, has_gate=has_gate)))
 

@@ -15,7 +15,7 @@ from mcp_jail.cli.client_files import add_file_arguments, circumstances, targets
 from mcp_jail.cli.out import counted, folded, heading
 from mcp_jail.cli.pin_offer import offer, unpinned_of
 from mcp_jail.cli.wrap_report import WRAP, agreed, as_json, notes_of, print_notes, print_plans
-from mcp_jail.clients.applying import apply_wrap
+from mcp_jail.clients.applying import apply_notes, apply_wrap
 from mcp_jail.clients.planning import Circumstances, plan_wrap
 from mcp_jail.clients.plans import FilePlan, Group, Outcome, faulty
 from mcp_jail.clients.policy_names import Names
@@ -55,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     if may_write:
         keep_key(given.places, given.key)
     written, failed = carry_out(given, plans, apply_wrap) if may_write else ([], [])
+    for plan in () if arguments.dry_run else plans:
+        apply_notes(given.places, plan, given.key, is_all=arguments.all)
     if arguments.json:
         sys.stdout.write(as_json([*plans, *failed], notes, is_written=bool(written)))
     else:
@@ -98,7 +100,7 @@ def carry_out(
 
 def _refused(plan: FilePlan, error: JailError) -> FilePlan:
     """A file that could not be written after all."""
-    outcome = Outcome(Group.REFUSED, "", plan.rows[0].name, error.message, error.hint)
+    outcome = Outcome(Group.REFUSED, "", plan.outcomes[0].client, error.message, error.hint)
     return FilePlan(plan.path, plan.rows, (outcome,))
 
 

@@ -8,6 +8,8 @@ one is told that the file is not as it was read.
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 
 from mcp_jail.clients.plans import FilePlan, NewPolicy
@@ -23,6 +25,7 @@ from mcp_jail.clients.replacing import (
 from mcp_jail.errors import JailError
 from mcp_jail.store.files import FileError, create_private, make_private_folder, read_private
 from mcp_jail.store.places import Places
+from mcp_jail.store.state_key import keep_key
 from mcp_jail.store.wrapped import WrappedFile, alone, read_wrapped, write_wrapped
 
 
@@ -46,17 +49,44 @@ def apply_wrap(places: Places, plan: FilePlan) -> None:
             raise
 
 
+def apply_notes(places: Places, plan: FilePlan, key: bytes, *, is_all: bool) -> None:
+    """Keep which entries of a file stay as they are, where nothing in it changes.
+
+    Only of a file that is looked at later: where all are to be wrapped, or this one is.
+    """
+    if plan.changes or plan.record is None or plan.known is None or plan.record == plan.known:
+        return
+    if not is_all and not plan.known.is_wrapped:
+        return
+    keep_key(places, key)
+    with alone(places):
+        if read_wrapped(places, plan.known.path) == plan.known:  # else another command was faster
+            write_wrapped(places, plan.record)
+
+
 def apply_unwrap(places: Places, plan: FilePlan) -> None:
     """Write what a plan of unwrapping says; the policies stay."""
     if not plan.changes or plan.record is None or plan.known is None:
         return
     with alone(places):
+        if plan.is_gone:
+            _forget(places, plan, plan.known)
+            return
         _refuse_changed(places, plan, plan.known)
         write_wrapped(places, plan.known)  # so that it is known that it can be, before the change
         replace_client_file(plan.path, plan.before, plan.after)
         write_wrapped(places, plan.record)
         if plan.dropped is not None:
             drop_kept(plan.dropped)
+
+
+def _forget(places: Places, plan: FilePlan, known: WrappedFile) -> None:
+    """Let go of a file that is not there any more; FileError where it is again."""
+    if os.path.lexists(plan.path) or read_wrapped(places, known.path) != known:
+        raise changed_meanwhile(plan.path)
+    if plan.dropped is not None:
+        drop_kept(plan.dropped)
+    write_wrapped(places, WrappedFile(known.path))
 
 
 def _refuse_changed(places: Places, plan: FilePlan, known: WrappedFile) -> None:

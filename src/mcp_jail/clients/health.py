@@ -15,17 +15,22 @@ from typing import Final
 
 import msgspec
 
+from mcp_jail.clients.catalogue import Scope
 from mcp_jail.clients.document import DocumentError
 from mcp_jail.clients.known_launch import is_for
+from mcp_jail.clients.marks import mark_of, may_start
+from mcp_jail.clients.obstacles import obstacles
 from mcp_jail.clients.our_entries import PROGRAM, Ours, same_program
-from mcp_jail.clients.planning import Opened, mark_of, open_target
+from mcp_jail.clients.planning import Opened, open_target
 from mcp_jail.clients.plans import faulty
+from mcp_jail.clients.replacing import is_kept
 from mcp_jail.clients.servers import Server, State
 from mcp_jail.clients.started_in import started_in
 from mcp_jail.clients.targets import ROWS, Ground, Target, existing, named
 from mcp_jail.config import load
 from mcp_jail.core.packages import pinned
 from mcp_jail.errors import JailError, UsageError
+from mcp_jail.sandbox.protected import lies_in
 from mcp_jail.store.files import FileError
 from mcp_jail.store.places import Places, checked_name
 from mcp_jail.store.policies import find_policy, policy_names, read_policy
@@ -46,6 +51,8 @@ class What(Enum):
     OTHER_COMMAND = "other-command"
     UNREADABLE = "unreadable"
     BARE = "bare"
+    LEFT = "left"
+    GONE = "gone"
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -67,9 +74,10 @@ def look_at_clients(places: Places, ground: Ground, program: str) -> list[Findin
     found = [
         Finding(What.UNREADABLE, places.state, "", error.message, error.hint) for error in wrong
     ]
+    found += looking.obstructed(ground, known)
     for target in _targets(ground, known):
         found += looking.at(target, known.get(os.path.realpath(target.path)))
-    return found
+    return found + [_gone(known[path]) for path in sorted(known) if _is_gone(known[path])]
 
 
 def _targets(ground: Ground, known: dict[str, WrappedFile]) -> Iterator[Target]:
@@ -82,6 +90,20 @@ def _targets(ground: Ground, known: dict[str, WrappedFile]) -> Iterator[Target]:
         if os.path.isfile(path):
             clients = {entry.client for entry in known[path].entries} - {"file"}
             yield named(ground, path, min(clients, default=None))
+
+
+def _is_gone(known: WrappedFile) -> bool:
+    return known.is_wrapped and not os.path.lexists(known.path)
+
+
+def _gone(known: WrappedFile) -> Finding:
+    """A wrapped file that its client or a person removed; what we kept of it is still here."""
+    kept = known.original
+    message = "was wrapped, and is not there any more"
+    if kept is not None and is_kept(kept):
+        message += f"; its first original, with what secrets it had, is kept: '{kept.path}'"
+    cure = f"mcp-jail unwrap {shlex.quote(known.path)}"
+    return Finding(What.GONE, known.path, "", message, cure, fails=False)
 
 
 class _Looking:
@@ -105,11 +127,28 @@ class _Looking:
         found = [
             each for _, server in opened.servers for each in self._entry(target, server, known)
         ]
-        return found or self._bare(target, opened, known)
+        return [*dict.fromkeys(found)] or self._bare(target, opened, known)
+
+    def obstructed(self, ground: Ground, known: dict[str, WrappedFile]) -> list[Finding]:
+        """Places that cannot be looked at; they fail where what is in them was to be wrapped."""
+        wrapped = [path for path, each in known.items() if each.is_wrapped]
+        return [
+            Finding(
+                What.UNREADABLE,
+                each.path,
+                "",
+                each.told,
+                "make it readable, or take it away",
+                fails=(self._is_all and each.row.scope is not Scope.PROJECT)
+                or any(lies_in(path, each.path) for path in wrapped),
+            )
+            for each in obstacles(ground, ROWS)
+        ]
 
     def _watches(self, target: Target, known: WrappedFile | None) -> bool:
         """Whether a person has wrapped this file, or all that there were to be."""
-        return known is not None or (self._is_all and not target.is_project)
+        is_known = known is not None and known.is_wrapped
+        return is_known or (self._is_all and not target.is_project)
 
     def _unreadable(
         self, target: Target, known: WrappedFile | None, error: DocumentError | FileError
@@ -124,17 +163,24 @@ class _Looking:
         return [Finding(What.UNREADABLE, target.path, "", message, cure, fails=fails)]
 
     def _entry(self, target: Target, server: Server, known: WrappedFile | None) -> list[Finding]:
-        if server.ours is not None:
+        """What is amiss with an entry; nothing where it certainly starts nothing here."""
+        if server.ours is not None and server.launch is not None:
             return self._ours(target, server, server.ours)
-        if server.state is not State.BARE or not self._watches(target, known):
+        was_wrapped = known is not None and any(each.path == server.place for each in known.entries)
+        if not self._watches(target, known) or not may_start(server):
             return []
-        if known is not None and any(entry.path == server.place for entry in known.entries):
+        if was_wrapped:
             message = (
                 "was wrapped and is not any more; its client wrote its own copy, or somebody did"
             )
             return [self._finding(What.REVERTED, target, server, message)]
-        if known is not None and mark_of(server) in known.left:
+        mark = mark_of(server)
+        if server.is_inert or (known is not None and mark in known.left):
             return []
+        if known is not None and mark in known.told:
+            why = server.reason or "mcp-jail wrap tells why"
+            message = f"was here when you wrapped the others, and could not be wrapped: {why}"
+            return [self._finding(What.LEFT, target, server, message, fails=False)]
         message = "is not wrapped, and was not here, or not like this, when you wrapped the others"
         return [self._finding(What.ADDED, target, server, message)]
 
@@ -210,10 +256,15 @@ class _Looking:
         cure = f"mcp-jail wrap {target.path}"
         return [Finding(What.BARE, target.path, "", message, cure, fails=False)]
 
-    def _finding(self, what: What, target: Target, server: Server, message: str) -> Finding:
-        return Finding(
-            what, target.path, server.name, message, self._command("wrap", target, server)
-        )
+    def _finding(
+        self, what: What, target: Target, server: Server, message: str, *, fails: bool = True
+    ) -> Finding:
+        cure = self._command("wrap", target, server)
+        if server.state is not State.BARE and what is not What.LEFT:
+            message += f"; wrap leaves it: {server.reason}"
+            once = f"; else, to have it told only: {cure}" if what is What.ADDED else ""
+            cure = f"mend it, or take it out{once}"
+        return Finding(what, target.path, server.name, message, cure, fails=fails)
 
     def _command(self, verb: str, target: Target, server: Server) -> str:
         return f"mcp-jail {verb} {shlex.quote(target.path)} --server {shlex.quote(server.name)}"

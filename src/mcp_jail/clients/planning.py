@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
 from mcp_jail.clients.catalogue import Row, Scope
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
+from mcp_jail.clients.entry_notes import notes_of, policy_text, shortfall
 from mcp_jail.clients.known_launch import marked
 from mcp_jail.clients.managed import is_managed_file, why_managed
+from mcp_jail.clients.marks import mark_of, noted
 from mcp_jail.clients.matching import digest_of_words
 from mcp_jail.clients.our_entries import IsOurs, same_program, wrapped_words
 from mcp_jail.clients.plans import (
@@ -28,16 +31,12 @@ from mcp_jail.clients.policy_names import Names, Wanted
 from mcp_jail.clients.reading import decoded, read, verify
 from mcp_jail.clients.replacing import read_client_file, why_not_replaceable
 from mcp_jail.clients.servers import Server, State, servers_in
-from mcp_jail.clients.shortfalls import shortfalls
 from mcp_jail.clients.splices import spliced
 from mcp_jail.clients.started_in import leans_on, started_in
 from mcp_jail.clients.targets import Ground, Target, file_notes, rows_at, why_never
 from mcp_jail.clients.wrapping import Change, command_words, loaders_of, wrap_entry
-from mcp_jail.config.starter_policy import ServerEntry, starter_policy
-from mcp_jail.core.loaders import is_loader_variable
 from mcp_jail.core.text.command_shown import without_secrets
 from mcp_jail.errors import JailError
-from mcp_jail.sandbox.offers import offers
 from mcp_jail.store.places import Places
 from mcp_jail.store.wrapped import (
     Step,
@@ -73,12 +72,23 @@ def plan_wrap(given: Circumstances, target: Target, names: Names) -> FilePlan:
     try:
         refusal = _why_not(given, target)
         if refusal:
-            return whole(target, Group.REFUSED, refusal)
+            return _left_whole(given, target, refusal)
         return _wrapped(given, target, open_target(target, given.is_ours), names)
     except JailError as error:
         return unreadable(target, error)
     except Exception as fault:  # noqa: BLE001 - the other files are to be wrapped all the same
         return faulty(target, fault)
+
+
+def _left_whole(given: Circumstances, target: Target, refusal: str) -> FilePlan:
+    """The plan of a file that stays as it is, with its entries noted as far as it can be read."""
+    plan = whole(target, Group.REFUSED, refusal)
+    with suppress(JailError):
+        found = open_target(target, given.is_ours)
+        known = read_wrapped(given.places, os.path.realpath(target.path))
+        record = noted(known, [server for _, server in found.servers], (), set())
+        return msgspec.structs.replace(plan, known=known, record=record)
+    return plan
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -123,8 +133,15 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
     ]
     outcomes = tuple(each.outcome for _, _, each in made)
     changes = [(document, each.change, s.row) for document, s, each in made if each.change]
+    servers = [server for _, server in found.servers]
+    unasked = (each for each in servers if each.state is State.BARE and not given.is_meant(each))
+    known = read_wrapped(given.places, os.path.realpath(target.path))
+    seen = noted(
+        known, servers, [s for _, s, each in made if each.change], {*map(mark_of, unasked)}
+    )
+    plan = FilePlan(target.path, target.rows, outcomes, found.content, found.content, known=known)
     if not changes:
-        return FilePlan(target.path, target.rows, outcomes, found.content, found.content)
+        return msgspec.structs.replace(plan, record=seen)
     entries = tuple(
         WrappedEntry(
             s.place,
@@ -138,18 +155,16 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
         if each.change
     )
     after, step = carried_out(found, changes, tuple(entry.path for entry in entries))
-    bare = [server for _, server in found.servers if server.state is State.BARE]
-    left = tuple(mark_of(server) for server in bare if not given.is_meant(server))
-    known = read_wrapped(given.places, os.path.realpath(target.path))
-    record = _recorded(known, step, entries, left)
-    policies = tuple(each.policy for _, _, each in made if each.policy)
-    plan = FilePlan(
-        target.path, target.rows, outcomes, found.content, after, policies, known, record
-    )
-    notes = [note for _, s, each in made if each.change for note in _notes(s, each.outcome)]
+    notes = [note for _, s, each in made if each.change for note in notes_of(s, each.outcome)]
     notes += [each.note for _, _, each in made if each.note]
     notes += file_notes(target, given.program)
-    return msgspec.structs.replace(plan, notes=tuple(notes))
+    return msgspec.structs.replace(
+        plan,
+        after=after,
+        policies=tuple(each.policy for _, _, each in made if each.policy),
+        record=_recorded(seen, step, entries),
+        notes=tuple(notes),
+    )
 
 
 def _if_flat(target: Target, found: Opened) -> str:
@@ -159,24 +174,6 @@ def _if_flat(target: Target, found: Opened) -> str:
     servers = servers_in(document, flat, lambda _word: False)
     is_plugin = any(server.state is State.BARE for server in servers)
     return "a plugin's, whose servers stand in no list: --client claude-plugin" if is_plugin else ""
-
-
-def _notes(server: Server, outcome: Outcome) -> Iterator[str]:
-    """What of an entry's variables does not reach its server, or only once a person says so."""
-    launch = server.launch
-    if launch is None:
-        return
-    if launch.variables_file:
-        yield (
-            f"'{server.name}' has variables in '{launch.variables_file}': those reach it that "
-            f"env.pass of the policy '{outcome.policy}' names"
-        )
-    loaders = sorted(filter(is_loader_variable, launch.named))
-    if loaders:
-        yield (
-            f"'{server.name}' is handed on {', '.join(loaders)} by its client: that loads code, so "
-            f"it reaches the server only with a value in env.set of the policy '{outcome.policy}'"
-        )
 
 
 class _Made(msgspec.Struct, frozen=True):
@@ -224,12 +221,12 @@ def _made(
     )
     if chosen.is_new:
         names.texts[chosen.name] = marked(
-            _policy_text(given, server, chosen.name, words),
+            policy_text(given.ground, server, chosen.name, words),
             words,
             cwd,
             key=given.key,
         )
-    note = "" if chosen.is_new else _shortfall(given, server, chosen.name, words, names)
+    note = "" if chosen.is_new else shortfall(given.ground, server, chosen.name, words, names.text)
     text = names.texts.get(chosen.name)
     outcome = msgspec.structs.replace(
         outcome_of(server, Group.DONE),
@@ -242,24 +239,6 @@ def _made(
     )
     made = None if text is None else NewPolicy(chosen.name, text)
     return _Made(outcome, change, made, note)
-
-
-def _shortfall(
-    given: Circumstances, server: Server, name: str, words: tuple[str, ...], names: Names
-) -> str:
-    """What to know of an entry whose policy was made for another one."""
-    reaching = {} if server.launch is None else server.launch.reaching
-    try:
-        meant = _policy_text(given, server, name, words)
-    except JailError:  # no first policy can be written for it: the one that is there has to do
-        return ""
-    missing = shortfalls(meant, names.text(name), {*reaching}, given.ground.home)
-    if not missing:
-        return ""
-    return (
-        f"'{server.name}' gets what the policy '{name}' shares, which is for the same command and "
-        f"has not {', '.join(missing)}: put that in if this server is to have it"
-    )
 
 
 def _launch_as_started(
@@ -295,19 +274,6 @@ def _cure_of(server: Server) -> str:
     return "name the installed program, or take the entry out, unless it is yours"
 
 
-def _policy_text(given: Circumstances, server: Server, name: str, words: tuple[str, ...]) -> str:
-    launch = server.launch
-    variables = {} if launch is None else launch.reaching
-    entry = ServerEntry(name, words, variables, launch.cwd if launch else None)
-    environ, home = given.ground.environ, given.ground.home
-    offered = offers(words, environ=environ, cwd=launch.cwd if launch and launch.cwd else home)
-    try:
-        return starter_policy(entry, home=home, offers=offered)
-    except JailError:  # words that no policy can hold: then it names no command
-        nameless = msgspec.structs.replace(entry, command=())
-        return starter_policy(nameless, home=home, offers=offered)
-
-
 def carried_out(
     found: Opened, changes: Sequence[tuple[Document, Change, Row]], entries: tuple[KeyPath, ...]
 ) -> tuple[bytes, Step]:
@@ -320,20 +286,10 @@ def carried_out(
     return after, Step(digest_of(found.content), digest_of(after), undo, entries)
 
 
-def mark_of(server: Server) -> str:
-    """An entry with what it starts: another command under its name is another entry."""
-    words = () if server.launch is None else server.launch.words
-    return digest_of("\0".join([*map(str, server.place), "", *words]).encode())
-
-
-def _recorded(
-    known: WrappedFile, step: Step, entries: Sequence[WrappedEntry], left: tuple[str, ...]
-) -> WrappedFile:
+def _recorded(known: WrappedFile, step: Step, entries: Sequence[WrappedEntry]) -> WrappedFile:
     new = {entry.path for entry in entries}
-    return WrappedFile(
-        known.path,
-        (*known.chain_to(step.before), step),
-        (*(entry for entry in known.entries if entry.path not in new), *entries),
-        left,
-        known.original,
+    return msgspec.structs.replace(
+        known,
+        steps=(*known.chain_to(step.before), step),
+        entries=(*(entry for entry in known.entries if entry.path not in new), *entries),
     )

@@ -48,7 +48,10 @@ class NewPolicy(msgspec.Struct, frozen=True):
 
 
 class FilePlan(msgspec.Struct, frozen=True):
-    """All that would be done to one file. `known` is our record of it now, `record` afterwards."""
+    """All that would be done to one file. `known` is our record of it now, `record` afterwards.
+
+    With `is_gone` there is no file any more, and what we kept of it goes.
+    """
 
     path: str
     rows: tuple[Row, ...]
@@ -60,11 +63,12 @@ class FilePlan(msgspec.Struct, frozen=True):
     record: WrappedFile | None = None
     dropped: Original | None = None  # a kept original that goes with this change
     notes: tuple[str, ...] = ()
+    is_gone: bool = False
 
     @property
     def changes(self) -> bool:
         """Whether anything is to be written."""
-        return self.before != self.after
+        return self.before != self.after or self.is_gone
 
 
 def whole(target: Target, group: Group, reason: str, hint: str = "") -> FilePlan:

@@ -55,6 +55,7 @@ CLAUDE = (
         syntax=Syntax.JSON,
         servers=(("mcpServers",), ("servers",)),
         fills=Fills.BRACED,
+        climbs=True,
         note="Copilot CLI and VS Code read this file as well, Visual Studio its 'servers'",
     ),
 )

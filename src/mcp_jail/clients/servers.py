@@ -6,7 +6,9 @@ history, a cache or another client's settings is no server.
 
 from __future__ import annotations
 
+import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from enum import Enum
 
@@ -25,6 +27,7 @@ from mcp_jail.clients.document import (
     KeyPath,
     Members,
     Node,
+    Other,
     Text,
 )
 from mcp_jail.clients.launches import Launch, inside, launch_of
@@ -52,6 +55,8 @@ class Server(msgspec.Struct, frozen=True):
     reason: str = ""
     launch: Launch | None = None
     ours: Ours | None = None
+    node: Node | None = None
+    is_inert: bool = False  # certainly starts nothing here, as it stands
 
     @property
     def place(self) -> KeyPath:
@@ -72,13 +77,14 @@ def servers_in(document: Document, row: Row, is_ours: IsOurs) -> list[Server]:
     found = []
     for path, holder in _holders(document.root, row):
         entries = list(_entries(holder, path, row))
-        names = [name for _, name, _ in entries]
+        names = Counter(name for _, name, _ in entries)
         for place, name, node in entries:
-            if names.count(name) > 1:
+            if names[name] > 1:
                 why = "it stands twice under one name"
-                found.append(Server(row, place, name, State.REFUSED, why))
+                server = Server(row, place, name, State.REFUSED, why)
             else:
-                found.append(_judged(row, place, name, node, is_ours))
+                server = _judged(row, place, name, node, is_ours)
+            found.append(msgspec.structs.replace(server, node=node))
     return found
 
 
@@ -153,24 +159,50 @@ def _judged(row: Row, path: KeyPath, name: str, node: Node, is_ours: IsOurs) -> 
     is_address = any(_deep(node, row, key) for key in ADDRESS_KEYS)
     found = launch_of(node, path, row)
     if isinstance(found, Launch) and not _is_whole(path, found):
-        return Server(row, path, repr(name), State.REFUSED, "it has half a character in it")
+        name = repr(name) if _HALF.search(name) else name
+        return Server(row, path, name, State.REFUSED, "it has half a character in it")
     if found is None:
-        why = "it is reached at a URL, nothing is started here" if is_address else NO_COMMAND
-        return Server(row, path, name, State.LEFT, why)
+        return _without_command(row, path, name, node, is_address=is_address)
     if isinstance(found, str):
         return Server(row, path, name, State.REFUSED, found)
     is_mixed = row.syntax is Syntax.TOML and any(node.get(key) for key in NOT_WITH_A_COMMAND)
     if is_address or is_mixed:
         why = "its entry has both a command and a URL"
         return Server(row, path, name, State.REFUSED, why)
-    ours, why = ours_in(found.words, found.set_names, is_ours), _not_for_a_jail(found.words)
+    ours, why = ours_in(found.words, found.set_names, is_ours), _not_for_a_jail(found)
     if ours is None and row.takes_lines and len(found.words) == 1:
         ours = ours_in(tuple(found.words[0].split()), found.set_names, is_ours)
         ours = None if ours is None else msgspec.structs.replace(ours, command=())
     if ours is not None:
         state = State.FOREIGN if ours.why_not else State.WRAPPED
         return Server(row, path, name, state, ours.why_not, found, ours)
-    return Server(row, path, name, State.LEFT if why else State.BARE, why, found)
+    is_off = _is_switched_off(node, row)
+    state = State.LEFT if why else State.BARE
+    return Server(row, path, name, state, why, found, is_inert=is_off)
+
+
+def _without_command(
+    row: Row, path: KeyPath, name: str, node: Members, *, is_address: bool
+) -> Server:
+    """An entry that names no program: reached elsewhere, or built into its client."""
+    why = "it is reached at a URL, nothing is started here" if is_address else NO_COMMAND
+    runs = next((key for key in _RUN_BY_CLIENT if node.get(key)), None)
+    if runs is None:
+        return Server(row, path, name, State.LEFT, why, is_inert=True)
+    why = f"its client itself runs its '{runs}', which no jail of ours would hold"
+    return Server(row, path, name, State.LEFT, why, is_inert=_is_switched_off(node, row))
+
+
+def _is_switched_off(node: Members, row: Row) -> bool:
+    """Whether its client says that the entry is off: by `disabled`, or by another key's no."""
+    member = node.get(row.disabled) if row.disabled else None
+    if member is None or not isinstance(member.value, Other):
+        return False
+    return member.value.value is (row.disabled == "disabled")
+
+
+# Keys of an entry without a command whose text a client runs as code: Claude Code, Goose.
+_RUN_BY_CLIENT = ("headersHelper", "code")
 
 
 def _is_whole(path: KeyPath, launch: Launch) -> bool:
@@ -207,12 +239,16 @@ def _doubled(node: Members) -> str | None:
     return next((key for key in found if key is not None), None)
 
 
-# Programs that only speak to a daemon which starts the server somewhere else.
+# Programs that only speak to a daemon which starts the server somewhere else, and where only an
+# administrator puts them: a file of that name elsewhere may be any program.
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+_SYSTEM = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin", "/snap/bin")
 
 
-def _not_for_a_jail(words: tuple[str, ...]) -> str:
-    program = words[0].replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
-    if program in _CONTAINERS or words[0].split()[0] in _CONTAINERS:
-        return f"'{program.split()[0]}' has a daemon start it, which no jail of ours would hold"
+def _not_for_a_jail(launch: Launch) -> str:
+    first = launch.words[0].split()[0]
+    folder, program = os.path.split(first)
+    is_certain = folder in _SYSTEM if folder else "PATH" not in launch.set_names
+    if program.removesuffix(".exe") in _CONTAINERS and is_certain:
+        return f"'{program}' has a daemon start it, which no jail of ours would hold"
     return ""

@@ -6,7 +6,7 @@ import glob
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -43,7 +43,10 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Ground(msgspec.Struct, frozen=True):
-    """Where a search begins: the user's home, the directory we stand in, the variables."""
+    """Where a search begins: the user's home, the directory we stand in, the variables.
+
+    `cwd` is empty where that directory was removed: then no project is here.
+    """
 
     home: str
     cwd: str
@@ -52,11 +55,22 @@ class Ground(msgspec.Struct, frozen=True):
     @property
     def projects(self) -> tuple[str, ...]:
         """This directory and those above it in its git work tree: clients look there as well."""
+        folders: list[str] = []
+        for folder in self.above:
+            if folder == self.home and folders:
+                break
+            folders.append(folder)
+            if os.path.lexists(os.path.join(folder, ".git")):
+                return tuple(folders)
+        return self.above[:1]
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """This directory and all above it."""
+        if not self.cwd:
+            return ()
         folders = [self.cwd]
-        while not os.path.lexists(os.path.join(folders[-1], ".git")):
-            parent = os.path.dirname(folders[-1])
-            if parent in {folders[-1], self.home}:
-                return (self.cwd,)
+        while (parent := os.path.dirname(folders[-1])) != folders[-1]:
             folders.append(parent)
         return tuple(folders)
 
@@ -107,12 +121,22 @@ def beyond(ground: Ground) -> list[tuple[Beyond, str]]:
 
 def named(ground: Ground, path: str, client: str | None) -> Target:
     """A file that a person named, with the rows of its client, or a guess by its suffix."""
-    path = os.path.join(ground.cwd, path)
+    path = at(ground, path)
     if client is not None:
         rows = rows_of(client)
         fitting = tuple(row for row in rows if _is_of(ground, row, path))
         return Target(path, fitting or tuple(_by_suffix(rows, path)))
     return Target(path, rows_at(ground, path) or (_unknown(path),))
+
+
+def at(ground: Ground, path: str) -> str:
+    """A path from where we stand; UsageError where that is gone."""
+    if not ground.cwd and not os.path.isabs(path):
+        raise UsageError(
+            f"the working directory was removed, so '{path}' names nothing",
+            hint="name the file by its whole path, or go to a directory that is there",
+        )
+    return os.path.join(ground.cwd, path)
 
 
 def rows_at(ground: Ground, path: str) -> tuple[Row, ...]:
@@ -146,18 +170,30 @@ def file_notes(target: Target, program: str) -> list[str]:
     return notes
 
 
-def _paths(ground: Ground, row: Row) -> list[str]:
+def places_of(ground: Ground, row: Row) -> Iterator[tuple[str, bool]]:
+    """Where a row's files would lie, and whether that is a pattern."""
     patterns = row.macos if sys.platform == "darwin" and row.macos else row.files
-    folders = ground.projects if row.scope is Scope.PROJECT else (ground.cwd,)
-    found: list[str] = []
     for pattern in patterns:
-        for folder in folders:
-            here = msgspec.structs.replace(ground, cwd=folder)
-            if "*" in pattern:
-                found += sorted(glob.glob(_expanded(_escaped(here), pattern)))
-            else:
-                found.append(_expanded(here, pattern))
+        is_pattern = "*" in pattern
+        for here in _grounds(ground, row):
+            yield _expanded(_escaped(here) if is_pattern else here, pattern), is_pattern
+
+
+def _paths(ground: Ground, row: Row) -> list[str]:
+    found: list[str] = []
+    for place, is_pattern in places_of(ground, row):
+        found += sorted(glob.glob(place)) if is_pattern else [place]
     return found
+
+
+def _grounds(ground: Ground, row: Row) -> Iterator[Ground]:
+    """Where a row's files are looked for."""
+    if row.scope is not Scope.PROJECT:
+        yield ground
+        return
+    climbed = ground.above[:-1] or ground.above  # the root itself is not looked at
+    for folder in climbed if row.climbs else ground.projects:
+        yield msgspec.structs.replace(ground, cwd=folder)
 
 
 def _escaped(ground: Ground) -> Ground:

@@ -13,6 +13,7 @@ import msgspec
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
 from mcp_jail.clients.known_launch import is_for
 from mcp_jail.clients.launches import Launch
+from mcp_jail.clients.marks import mark_of
 from mcp_jail.clients.matching import Match, matched
 from mcp_jail.clients.planning import Circumstances, Opened, carried_out, open_target, opened
 from mcp_jail.clients.plans import FilePlan, Group, Outcome, faulty, outcome_of, unreadable, whole
@@ -65,10 +66,42 @@ def _unwrapped(given: Circumstances, target: Target, found: Opened) -> FilePlan:
     record = _forgotten(known, gone, is_exact=not changes)
     servers = [server for _, server in opened(target, after, given.is_ours).servers]
     if any(each != Match() for each in matched(servers, record.entries).values()):
+        back = {outcome.server for outcome in outcomes if outcome.group is Group.DONE}
+        bare = (mark_of(each) for each in servers if each.ours is None and each.name in back)
+        left = tuple(dict.fromkeys((*record.left, *bare)))
+        record = msgspec.structs.replace(record, left=left)
         return msgspec.structs.replace(plan, known=on_disk, record=record)
     dropped, notes = _original(target.path, on_disk, after)
     return msgspec.structs.replace(
         plan, known=on_disk, record=WrappedFile(known.path), dropped=dropped, notes=notes
+    )
+
+
+def plan_gone(known: WrappedFile) -> FilePlan:
+    """What unwrapping a file comes to that somebody removed: what we kept of it goes.
+
+    It is not given back: who removed it may have meant it, and its servers would start bare.
+    """
+    kept = known.original
+    reason = "the file is not there any more, and mcp-jail forgets it"
+    if kept is not None and is_kept(kept):
+        reason += f"; its first original is removed with that: '{kept.path}'"
+    else:
+        kept = None
+    outcome = Outcome(
+        Group.DONE,
+        "",
+        ", ".join(sorted({each.client for each in known.entries})) or "a client",
+        reason,
+    )
+    return FilePlan(
+        known.path,
+        (),
+        (outcome,),
+        known=known,
+        record=WrappedFile(known.path),
+        dropped=kept,
+        is_gone=True,
     )
 
 
@@ -218,4 +251,4 @@ def _forgotten(known: WrappedFile, gone: set[int | None], *, is_exact: bool) -> 
     """What is still known; steps end where the file came about in another way."""
     kept = tuple(entry for number, entry in enumerate(known.entries) if number not in gone)
     steps = known.steps if is_exact else ()
-    return WrappedFile(known.path, steps, kept, known.left, known.original)
+    return msgspec.structs.replace(known, steps=steps, entries=kept)

@@ -84,13 +84,22 @@ class Original(msgspec.Struct, frozen=True):
 
 
 class WrappedFile(msgspec.Struct, frozen=True):
-    """All that is known of one client's file. `left` are entries a person chose to leave bare."""
+    """All that is known of one client's file. `left` are entries a person chose to leave bare.
+
+    `told` are those that could not be wrapped when it was, so that doctor tells them from new ones.
+    """
 
     path: str
     steps: tuple[Step, ...] = ()
     entries: tuple[WrappedEntry, ...] = ()
     left: tuple[str, ...] = ()
     original: Original | None = None
+    told: tuple[str, ...] = ()
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether anything of ours stands in the file, as far as is known."""
+        return bool(self.entries or self.steps)
 
     def chain_to(self, digest: str) -> tuple[Step, ...]:
         """The steps that lead to a content of the file, none if it came about in another way."""
@@ -148,9 +157,9 @@ def all_wrapped(places: Places) -> tuple[list[WrappedFile], list[JailError]]:
 
 
 def write_wrapped(places: Places, wrapped: WrappedFile) -> None:
-    """Keep what is known of a file; without steps and entries nothing is kept."""
+    """Keep what is known of a file, if anything is."""
     record = _record(places, wrapped.path)
-    if not wrapped.entries and not wrapped.steps and not wrapped.left:
+    if not wrapped.is_wrapped and not wrapped.left and not wrapped.told:
         _unlink(record)
         return
     make_private_folder(_folder(places))
@@ -184,6 +193,9 @@ def note_all_wrapped(places: Places) -> None:
 def forget_all_wrapped(places: Places) -> None:
     """From now on a client's bare entries are its own affair."""
     _unlink(os.path.join(_folder(places), _EVERY))
+    for known in all_wrapped(places)[0]:
+        if not known.is_wrapped:
+            _unlink(_record(places, known.path))
 
 
 def _unlink(path: str) -> None:
