@@ -75,6 +75,7 @@ TESTED_THROUGH: Final = {
     "config/starter_text.py": "config/test_starter_policy.py",
     "clients/applying.py": "wrap/test_replacing.py",
     "clients/catalogue.py": "wrap/test_catalogue.py",
+    "clients/denied.py": "wrap/test_denied.py",
     "clients/document.py": "wrap/test_json_spans.py",
     "clients/entry_notes.py": "wrap/test_planning.py",
     "clients/marks.py": "wrap/test_health_left.py",

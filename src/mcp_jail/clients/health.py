@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from mcp_jail.clients.catalogue import Scope
+from mcp_jail.clients.denied import command_lists
 from mcp_jail.clients.document import DocumentError
 from mcp_jail.clients.known_launch import is_for
 from mcp_jail.clients.marks import mark_of, may_start
@@ -53,6 +54,7 @@ class What(Enum):
     BARE = "bare"
     LEFT = "left"
     GONE = "gone"
+    DENIED = "denied"
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -110,7 +112,8 @@ class _Looking:
     """What is the same for all files."""
 
     def __init__(self, places: Places, ground: Ground, program: str, *, is_all: bool) -> None:
-        self._places, self._home = places, ground.home
+        self._places, self._ground = places, ground
+        self._home = ground.home
         self._is_ours = same_program(program, ground.environ)
         self._policies = frozenset(policy_names(places))
         self._is_all = is_all
@@ -127,6 +130,7 @@ class _Looking:
         found = [
             each for _, server in opened.servers for each in self._entry(target, server, known)
         ]
+        found += self._denied(target, opened)
         return [*dict.fromkeys(found)] or self._bare(target, opened, known)
 
     def obstructed(self, ground: Ground, known: dict[str, WrappedFile]) -> list[Finding]:
@@ -183,6 +187,15 @@ class _Looking:
             return [self._finding(What.LEFT, target, server, message, fails=False)]
         message = "is not wrapped, and was not here, or not like this, when you wrapped the others"
         return [self._finding(What.ADDED, target, server, message)]
+
+    def _denied(self, target: Target, opened: Opened) -> Iterator[Finding]:
+        """Wrapped entries whose own command their client was told to deny since."""
+        lists = command_lists(self._ground, target, (each for each, _ in opened.servers[:1]))
+        for _, server in opened.servers:
+            words = server.ours.command if server.ours is not None else ()
+            if words and (why := lists.why_denied(server.row, words)):
+                cure = self._command("unwrap", target, server)
+                yield Finding(What.DENIED, target.path, server.name, why, cure)
 
     def _ours(self, target: Target, server: Server, ours: Ours) -> list[Finding]:
         again = self._command("unwrap", target, server), self._command("wrap", target, server)

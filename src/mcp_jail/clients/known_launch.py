@@ -119,11 +119,11 @@ def _is_same(kept: tuple[str, ...], command: tuple[str, ...], cwd: str, key: byt
     hidden = digested(command, key, has_code=has_code(command))
     each = zip(kept[1:], command[1:], hidden[1:], strict=True)
     return program == command[0] and all(
-        old in {word, secret} or _is_filled(old, word) for old, word, secret in each
+        old in {word, secret} or is_filled(old, word) for old, word, secret in each
     )
 
 
-def _is_filled(old: str, new: str) -> bool:
+def is_filled(old: str, new: str) -> bool:
     """Whether a word is what a client made of another one that it fills in."""
     around = _FILLED.split(new)
     pattern = ".*".join(map(re.escape, around))

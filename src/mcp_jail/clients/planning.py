@@ -10,6 +10,7 @@ from contextlib import suppress
 import msgspec
 
 from mcp_jail.clients.catalogue import Row, Scope
+from mcp_jail.clients.denied import CommandLists, command_lists
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
 from mcp_jail.clients.entry_notes import notes_of, policy_text, shortfall
 from mcp_jail.clients.known_launch import marked
@@ -127,8 +128,9 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
     if not found.servers:
         return whole(target, Group.SKIPPED, "there are no servers in it", _if_flat(target, found))
     meant = [each for each in found.servers if given.is_meant(each[1])]
+    lists = command_lists(given.ground, target, (document for document, _ in found.servers[:1]))
     made = [
-        (document, server, _one(given, target.path, document, server, names))
+        (document, server, _one(given, target.path, document, server, names, lists))
         for document, server in meant
     ]
     outcomes = tuple(each.outcome for _, _, each in made)
@@ -157,7 +159,7 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
     after, step = carried_out(found, changes, tuple(entry.path for entry in entries))
     notes = [note for _, s, each in made if each.change for note in notes_of(s, each.outcome)]
     notes += [each.note for _, _, each in made if each.note]
-    notes += file_notes(target, given.program)
+    notes += [*lists.notes(), *file_notes(target, given.program)]
     return msgspec.structs.replace(
         plan,
         after=after,
@@ -186,11 +188,20 @@ class _Made(msgspec.Struct, frozen=True):
 
 
 def _one(
-    given: Circumstances, path: str, document: Document, server: Server, names: Names
+    given: Circumstances,
+    path: str,
+    document: Document,
+    server: Server,
+    names: Names,
+    lists: CommandLists,
 ) -> _Made:
     if server.state is not State.BARE:
         group = _GROUPS.get(server.state, Group.SKIPPED)
         return _Made(outcome_of(server, group, server.reason or _of_ours(server), _cure_of(server)))
+    words = () if server.launch is None else server.launch.words
+    if why := lists.why_denied(server.row, words):
+        hint = "take the entry out; or, if it is to start, the line of that list"
+        return _Made(outcome_of(server, Group.REFUSED, why, hint))
     try:
         return _made(given, path, document, server, names)
     except JailError as error:
