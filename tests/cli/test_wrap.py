@@ -119,7 +119,7 @@ def test_a_person_is_asked_once(home: Home, answer: str, code: int) -> None:
 def test_what_is_fetched_at_each_start_is_told_with_the_way_to_pin_it(home: Home) -> None:
     write(home, ".cursor/mcp.json")
     said = done(home, "wrap", "--client", "cursor", "--yes")
-    assert "pin them, once: mcp-jail install time" in said.stdout
+    assert "pin them, once: mcp-jail install time\n" in said.stdout
     write(home, ".cursor/mcp.json", URL.replace("url", "command").replace("https:", "/bin"))
     said = done(home, "wrap", "--client", "cursor", "--yes")
     assert "pin them" not in said.stdout
@@ -444,3 +444,58 @@ def test_what_is_no_file_is_told_by_its_kind(home: Home, kind: str, says: str) -
     said = done(home, "wrap", str(path))
     assert says in said.stderr
     assert said.returncode == 2
+
+
+FILLED = """\
+{"servers": {
+ "fs": {"command": "npx", "args": ["-y", "@scope/server-files", "--", "${workspaceFolder}/a b"]},
+ "git": {"command": "uvx", "args": ["--from", "git+https://example.com/x/y", "z"]},
+ "tgz": {"command": "npx", "args": ["-y", "https://example.com/x.tgz"]},
+ "bun": {"command": "bunx", "args": ["server"]},
+ "here": {"command": "cat"}
+}}
+"""
+
+
+@pytest.mark.parametrize("more", [["--dry-run"], ["--yes"]], ids=str)
+def test_what_wrapping_makes_dead_is_told_with_what_to_do(home: Home, more: list[str]) -> None:
+    write(home, ".config/Code/User/mcp.json", FILLED)
+    said = done(home, "wrap", "--all", *more, "--json")
+    notes = [note for note in report(said)["notes"] if "will not start" in note]
+    assert [note.split()[0] for note in notes] == ["'git'", "'tgz'", "'bun'"]
+    assert all("unpinned: true" in note for note in notes[:2])
+    assert "npm install" in notes[2]
+
+
+def test_the_cure_for_what_a_client_fills_in_names_the_package(home: Home) -> None:
+    write(home, ".config/Code/User/mcp.json", FILLED)
+    said = done(home, "wrap", "--all", "--yes").stdout
+    (line,) = (line for line in said.splitlines() if "mcp-jail install" in line)
+    assert line.strip() == "pin them, once: mcp-jail install fs -- npx -y @scope/server-files"
+    warned = done(home, "show", "fs", "--", "cat")
+    assert warned.returncode == 0, "its policy names no command, so it is for any"
+    nameless = done(home, "install", "fs")
+    assert (nameless.returncode, "install fs -- npx -y PACKAGE" in nameless.stderr) == (2, True)
+
+
+def test_a_directory_that_the_client_fills_in_is_told_with_the_line_to_add(home: Home) -> None:
+    write(home, ".config/Code/User/mcp.json", FILLED)
+    notes = report(done(home, "wrap", "--all", "--dry-run", "--json"))["notes"]
+    (note,) = (note for note in notes if note.startswith("'fs'"))
+    assert "is filled in by the client" in note
+    assert "filesystem: {read_write: [" in note
+
+
+def test_the_preview_says_what_a_policy_opens(home: Home) -> None:
+    (home.path / "docs").mkdir()
+    entry = {"command": "srv", "args": [str(home.path / "docs")], "env": {"DATA": "x"}}
+    write(home, ".cursor/mcp.json", json.dumps({"mcpServers": {"a": entry}}))
+    said = done(home, "wrap", "--all", "--dry-run")
+    assert "reads ~/docs; variables DATA" in said.stdout
+    assert "no file of yours, no network" in done_of_one(home, '{"command": "srv"}').stdout
+
+
+def done_of_one(home: Home, entry: str) -> subprocess.CompletedProcess[str]:
+    """The preview of a file with one server."""
+    path = write(home, ".cursor/mcp.json", f'{{"mcpServers": {{"b": {entry}}}}}')
+    return done(home, "wrap", str(path), "--dry-run")

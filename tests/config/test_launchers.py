@@ -32,6 +32,33 @@ def test_a_command_that_looks_its_package_up_is_told(command: str, name: str, cu
     assert cure in found.hint
 
 
+def test_the_cure_has_the_command_where_the_policy_does_not() -> None:
+    found = look_up_at_start(("npx", "-y", "server"), "fs", is_named=False)
+    assert found is not None
+    assert "mcp-jail install fs -- COMMAND... fetches it once" in found.hint
+
+
+@pytest.mark.parametrize(
+    ("command", "registry"),
+    [
+        ("npx -y https://example.com/x.tgz", "npm"),
+        ("npx -y owner/repository", "npm"),
+        ("npx -y z@npm:evil", "npm"),
+        ("npx -y ./server", "npm"),
+        ("npx -p git+ssh://git@example.com/x.git server", "npm"),
+        ("npm exec @scope/name/more", "npm"),
+        ("uvx --from git+https://example.com/x/y z", "pypi"),
+        ("uv tool run --from ~/src/server server", "pypi"),
+    ],
+)
+def test_what_no_registry_has_is_told_with_what_to_write(command: str, registry: str) -> None:
+    found = look_up_at_start(tuple(command.split()), "fs")
+    assert found is not None
+    assert "no package of a registry" in found.message
+    assert f"package: {{{registry}: NAME, unpinned: true}}" in found.hint
+    assert "mcp-jail install" not in found.hint
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -19,7 +19,7 @@ from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.out import bullet, counted, folded, heading, rows
 from mcp_jail.cli.progress import Shown
-from mcp_jail.core.packages import Pinned, canonical_name, pinned
+from mcp_jail.core.packages import PackageKind, Pinned, canonical_name, pinned
 from mcp_jail.core.recorded.audit import Entry, Kind
 from mcp_jail.errors import ExitCode, JailError, PackageError, UsageError
 from mcp_jail.packages.commands import Asked, read_command
@@ -87,7 +87,8 @@ def newest(judged: Judged, asked: Asked | None, shown: Shown) -> Pinned:
     if asked is None:
         raise UsageError(
             f"policy '{judged.policy.name}' names no package and no npx or uvx command",
-            hint='add it, for example: package: {npm: NAME, version: "1.2.3"}',
+            hint=f"say the command: mcp-jail install {judged.policy.name} -- npx -y PACKAGE; or "
+            'add, for example: package: {npm: NAME, version: "1.2.3"}',
         )
     version = asked.version
     if version is None:
@@ -209,7 +210,7 @@ def _for_people(judged: Judged, done: Installed, *, is_new: bool) -> None:
     heading(f"{record.package}: {'installed' if is_new else 'is installed, and as it was'}")
     size = f"{counted(record.files, 'file', 'files')}, {record.size / 1e6:.1f} MB"
     integrity = [("integrity", record.integrity)] if record.integrity else []
-    scripts = "ran, in a jail without a network" if record.package.scripts else "not run"
+    scripts = _BUILT[record.package.kind] if record.package.scripts else "not run"
     rows(
         [
             *_origins(record),
@@ -221,6 +222,13 @@ def _for_people(judged: Judged, done: Installed, *, is_new: bool) -> None:
         ]
     )
     folded(f"mcp-jail run {called(judged)} starts it without a network")
+
+
+# npm fetches all first; an index gives what a build needs only while it is being built.
+_BUILT: Final = {
+    PackageKind.NPM: "ran, in a jail without a network",
+    PackageKind.PYPI: "builds from source ran, in a jail that reaches your indexes",
+}
 
 
 def _origins(record: Record) -> Iterator[tuple[str, str]]:

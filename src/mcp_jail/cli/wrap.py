@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from mcp_jail.cli.client_files import add_file_arguments, circumstances, targets_of
 from mcp_jail.cli.out import counted, folded, heading
-from mcp_jail.cli.pin_offer import offer, unpinned_of
+from mcp_jail.cli.pin_offer import dead_of, offer, unpinned_of
 from mcp_jail.cli.wrap_report import WRAP, agreed, as_json, notes_of, print_notes, print_plans
 from mcp_jail.clients.applying import apply_notes, apply_wrap
 from mcp_jail.clients.planning import Circumstances, plan_wrap
@@ -44,7 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
     plans = [*(plan_wrap(given, target, names) for target in targets), *left]
     refuse_unknown(given, plans)
     running_now = running([row for plan in plans if plan.changes for row in plan.rows])
-    notes = [*_of_our_home(given, plans), *notes_of(plans, running_now, given.ground.home)]
+    notes = [
+        *_of_our_home(given, plans),
+        *dead_of(plans),
+        *notes_of(plans, running_now, given.ground.home),
+    ]
     may_write = any(plan.changes for plan in plans) and not arguments.dry_run
     if not arguments.json:
         print_plans(plans, WRAP, given.ground.home)
@@ -136,4 +140,4 @@ def _print_end(
     folded("start the clients again; then look at what the servers say, and approve it:")
     folded(f"  mcp-jail diff {policies[0]}; mcp-jail approve {policies[0]}")
     folded("take it back: mcp-jail unwrap, with the same words")
-    offer(unpinned_of(policies), may_ask=not arguments.yes)
+    offer(unpinned_of(written), may_ask=not arguments.yes)

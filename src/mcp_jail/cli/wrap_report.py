@@ -119,6 +119,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "policy": outcome.policy,
         "policy_is_new": outcome.policy_is_new,
         "policy_is_unclaimed": outcome.policy_is_unclaimed,
+        "opens": outcome.opens,
         "moved": list(outcome.moved),
     }
 
@@ -135,7 +136,7 @@ def _print_outcome(plan: FilePlan, outcome: Outcome, words: Words, home: str) ->
         made = "a new policy" if outcome.policy_is_new else "the same policy"
         if outcome.policy_is_unclaimed:
             made = "yours, which names no command: this one gets all that it shares"
-        folded(f"  policy {outcome.policy}: {made}")
+        folded(f"  policy {outcome.policy}: {made}", note=f"  {in_a_line(outcome.opens)}")
     if outcome.moved:
         folded(f"  {', '.join(outcome.moved)}: {words.moved}")
     if outcome.reason:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 import msgspec
 
@@ -10,8 +11,10 @@ from mcp_jail.clients.plans import Outcome
 from mcp_jail.clients.servers import Server
 from mcp_jail.clients.shortfalls import shortfalls
 from mcp_jail.clients.targets import Ground
+from mcp_jail.config import load
 from mcp_jail.config.starter_policy import ServerEntry, starter_policy
 from mcp_jail.core.loaders import is_loader_variable
+from mcp_jail.core.policy import HostEntry, NetworkMode
 from mcp_jail.errors import JailError
 from mcp_jail.sandbox.offers import offers
 
@@ -28,6 +31,34 @@ def policy_text(ground: Ground, server: Server, name: str, words: tuple[str, ...
     except JailError:  # words that no policy can hold: then it names no command
         nameless = msgspec.structs.replace(entry, command=())
         return starter_policy(nameless, home=home, offers=offered)
+
+
+def opened_by(text: str) -> str:
+    """What a policy gives its server, in a line."""
+    policy = load(text, "").policy
+    files, network, env = policy.filesystem, policy.network, policy.env
+    hosts = [each.host if isinstance(each, HostEntry) else each for each in network.allow]
+    if network.mode is not NetworkMode.ALLOWLIST:
+        hosts = ["this machine's own"] if network.mode is NetworkMode.HOST else []
+    parts = (
+        ("reads", files.read_only),
+        ("writes", files.read_write),
+        ("network", hosts),
+        ("variables", (*env.pass_, *env.set, *env.secret)),
+    )
+    said = [f"{what} {', '.join(each)}" for what, each in parts if each]
+    return "; ".join(said) or "no file of yours, no network, no variable"
+
+
+def unfilled(text: str) -> list[str]:
+    """What a first policy says of directories that it does not share, as a client fills them in."""
+    lines = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")]
+    joined = " ".join(lines).split("Left out: ")[1:]
+    return [said.partition(";")[0] for said in joined if _FILLED_IN in said.partition(";")[0]]
+
+
+# As `config.starter_wants` says it.
+_FILLED_IN: Final = "is filled in by the client"
 
 
 def shortfall(
@@ -52,9 +83,14 @@ def shortfall(
     )
 
 
-def notes_of(server: Server, outcome: Outcome) -> Iterator[str]:
-    """What of an entry's variables does not reach its server, or only once a person says so."""
+def notes_of(server: Server, outcome: Outcome, text: str) -> Iterator[str]:
+    """What of an entry does not reach its server by its policy, or only once a person says so."""
     launch = server.launch
+    for said in unfilled(text) if outcome.policy_is_new else ():
+        yield (
+            f"'{server.name}': {said}, so its policy '{outcome.policy}' does not share it; write "
+            "into that policy, say, filesystem: {read_write: [~/DIRECTORY]}"
+        )
     if launch is None:
         return
     if launch.variables_file:

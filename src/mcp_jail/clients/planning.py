@@ -12,7 +12,7 @@ import msgspec
 from mcp_jail.clients.catalogue import Row, Scope
 from mcp_jail.clients.denied import CommandLists, command_lists
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
-from mcp_jail.clients.entry_notes import notes_of, policy_text, shortfall
+from mcp_jail.clients.entry_notes import notes_of, opened_by, policy_text, shortfall
 from mcp_jail.clients.known_launch import marked
 from mcp_jail.clients.managed import is_managed_file, why_managed
 from mcp_jail.clients.marks import mark_of, noted
@@ -157,7 +157,12 @@ def _wrapped(given: Circumstances, target: Target, found: Opened, names: Names) 
         if each.change
     )
     after, step = carried_out(found, changes, tuple(entry.path for entry in entries))
-    notes = [note for _, s, each in made if each.change for note in notes_of(s, each.outcome)]
+    notes = [
+        note
+        for _, s, each in made
+        if each.change
+        for note in notes_of(s, each.outcome, names.text(each.outcome.policy))
+    ]
     notes += [each.note for _, _, each in made if each.note]
     notes += [*lists.notes(), *file_notes(target, given.program)]
     return msgspec.structs.replace(
@@ -246,6 +251,7 @@ def _made(
         policy=chosen.name,
         policy_is_new=chosen.is_new,
         policy_is_unclaimed=chosen.is_unclaimed,
+        opens=opened_by(names.text(chosen.name)),
         moved=tuple(change.remembered.variables),
     )
     made = None if text is None else NewPolicy(chosen.name, text)

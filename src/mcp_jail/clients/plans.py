@@ -37,6 +37,7 @@ class Outcome(msgspec.Struct, frozen=True):
     policy: str = ""
     policy_is_new: bool = False
     policy_is_unclaimed: bool = False  # it names no command, and none was approved or seen
+    opens: str = ""  # what that policy gives
     moved: tuple[str, ...] = ()  # variables that go into the policy
 
 

@@ -38,10 +38,12 @@ class Launcher(NamedTuple):
     hint: str
 
 
-def look_up_at_start(command: tuple[str, ...], policy: str) -> Launcher | None:
+def look_up_at_start(
+    command: tuple[str, ...], policy: str, *, is_named: bool = True
+) -> Launcher | None:
     """What to say of a command that needs the network at each start; None for any other.
 
-    `policy` is the name of the policy that it stands in.
+    `policy` is the name of its policy, and the command stands in there if it `is_named`.
     """
     words = without_env(command)
     if not words or OFFLINE.intersection(words):
@@ -50,8 +52,31 @@ def look_up_at_start(command: tuple[str, ...], policy: str) -> Launcher | None:
     plain = (program.rpartition("/")[2], *(word for word in rest if not word.startswith("-")))
     for name, install in LAUNCHERS.items():
         if plain[: len(name)] == name:
-            return _said(" ".join(name), install, policy)
+            cure = policy if is_named else f"{policy} -- COMMAND..."
+            if install is _PINNED and _is_from_elsewhere(plain[len(name) :]):
+                return Launcher(f"'{' '.join(name)}' {_ELSEWHERE}", unpinned_hint(name[0]))
+            return _said(" ".join(name), install, cure)
     return None
+
+
+def unpinned_hint(program: str) -> str:
+    """What to write for a command that no version can be pinned for."""
+    registry = "pypi" if program.startswith("uv") else "npm"
+    return (
+        "install the server itself, and name its program; or, for a start that fetches anew each "
+        f"time, write package: {{{registry}: NAME, unpinned: true}} into its policy, and what it "
+        "reaches besides the registry into network.allow"
+    )
+
+
+_ELSEWHERE = "fetches at each start what is no package of a registry, and there is no network"
+
+
+def _is_from_elsewhere(words: tuple[str, ...]) -> bool:
+    """Whether what a launcher is given is an address, a repository or a directory."""
+    first = words[0] if words else ""
+    name = first.partition("/")[2] if first.startswith("@") else first  # behind its scope
+    return ":" in first or "/" in name or first.startswith((".", "~"))
 
 
 def without_env(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -64,7 +89,7 @@ def without_env(command: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _said(name: str, install: str, policy: str) -> Launcher:
+def _said(name: str, install: str, cure: str) -> Launcher:
     if install is _DAEMON:
         return Launcher(
             f"'{name}' speaks to a daemon outside, and nothing in the jail can reach one",
@@ -72,7 +97,7 @@ def _said(name: str, install: str, policy: str) -> Launcher:
         )
     message = f"'{name}' looks the package up at each start, and there is no network in the jail"
     if install is _PINNED:
-        return Launcher(message, f"{_PINNED} {policy} fetches it once, in a jail, and pins it")
+        return Launcher(message, f"{_PINNED} {cure} fetches it once, in a jail, and pins it")
     return Launcher(
         message,
         f"install it once: {install}; then name the program it brings",

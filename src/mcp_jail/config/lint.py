@@ -126,7 +126,8 @@ class _Linter:
         package = self._policy.package
         if self._policy.network.mode is not NetworkMode.NONE or package is not None:
             return
-        found = look_up_at_start(self._spec.command, self._policy.name)
+        is_named = self._policy.server is not None and bool(self._policy.server.command)
+        found = look_up_at_start(self._spec.command, self._policy.name, is_named=is_named)
         if found is not None:
             yield self._lint(("server", "command"), found.message, found.hint)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from mcp_jail.config.launchers import unpinned_hint
 from mcp_jail.core.packages import PackageKind, is_name, is_version
 from mcp_jail.errors import PackageError
 
@@ -38,8 +39,7 @@ class CannotPinError(PackageError):
     def __init__(self, why: str, kind: PackageKind) -> None:
         super().__init__(
             f"this command cannot be pinned: {why}",
-            hint=f"package: {{{kind.value}: NAME, unpinned: true}} keeps it as it is, with a "
-            "network to the registry",
+            hint=unpinned_hint("uv" if kind is PackageKind.PYPI else "npm"),
         )
 
 
