@@ -11,11 +11,12 @@ import msgspec
 import pytest
 
 from mcp_jail.clients.applying import apply_wrap
+from mcp_jail.clients.obstacles import obstacles
 from mcp_jail.clients.planning import plan_wrap
 from mcp_jail.clients.plans import Group
 from mcp_jail.clients.policy_names import Names
 from mcp_jail.clients.replacing import BACKUP
-from mcp_jail.clients.targets import ROWS, Target, existing, places_of
+from mcp_jail.clients.targets import PROJECT_FILES, ROWS, Target, existing, places_of
 from mcp_jail.clients.unplanning import plan_unwrap
 from mcp_jail.config import load
 from mcp_jail.store.files import FileError
@@ -668,3 +669,36 @@ def test_a_variable_that_the_client_fills_in_cannot_move(home: ClientHome) -> No
     entry = '{"command": "x", "env": {"PYTHONPATH": "${workspaceFolder}/lib"}}'
     plan = home.plan(home.write(CURSOR, file_of(a=entry)))
     assert "fills in a part of PYTHONPATH" in of(plan, Group.REFUSED)["a"].reason
+
+
+LONG = {
+    ".mcp.json": '{"mcpServers": {}, "x": "' + "x" * 1024 * 1024 + '"}',
+    ".codex/config.toml": "x = 1\n" + "# filler\n" * 20_000,
+    ".continue/mcpServers/x.yaml": "x: 1\n" + "# filler\n" * 20_000,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_clone_keeps_nobody_busy_with_a_long_file(home: ClientHome, name: str) -> None:
+    path = home.write(f"clone/{name}", LONG[name])
+    reason = of(home.plan(path), Group.REFUSED)[""].reason
+    assert "KiB that are read of a project's file" in reason
+
+
+def test_a_persons_own_long_file_is_read(home: ClientHome) -> None:
+    text = '[mcp_servers.a]\ncommand = "x"\n' + LONG[".codex/config.toml"]
+    assert home.plan(home.write(".codex/config.toml", text)).changes
+
+
+def test_a_clone_keeps_nobody_busy_with_many_files(home: ClientHome) -> None:
+    for number in range(PROJECT_FILES + 5):
+        home.write(f".continue/mcpServers/{number:03}.yaml", "mcpServers: []\n")
+        home.write(f"clone/.continue/mcpServers/{number:03}.yaml", "mcpServers: []\n")
+    ground = msgspec.structs.replace(home.circumstances().ground, cwd=str(home.path / "clone"))
+    found = [target for target in existing(ground, ROWS) if target.is_project]
+    assert len(found) == PROJECT_FILES
+    (obstacle,) = obstacles(ground, ROWS)
+    assert (obstacle.path, str(PROJECT_FILES) in obstacle.why) == (
+        str(home.path / "clone/.continue/mcpServers"),
+        True,
+    )

@@ -54,3 +54,25 @@ def test_what_tomllib_refuses_is_refused(text: str) -> None:
 
 def test_a_mark_of_byte_order_is_kept_out_of_the_values() -> None:
     assert plain(read_toml("\ufeffa = 1\n", "f").root) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x." * 700 + "y = 1\n",
+        "x." * 30_000 + "y = 1\n",
+        "[" + "x." * 700 + "y]\nz = 1\n",
+        "[[" + "x." * 700 + "y]]\nz = 1\n",
+        "x = {" + "a." * 700 + "b = 1}\n",
+        "[" + "x." * 90 + "y]\n" + "z." * 90 + "a = 1\n",
+    ],
+    ids=["key", "long key", "table", "list", "inline", "both"],
+)
+def test_keys_with_very_many_dots_are_refused_in_words(text: str) -> None:
+    with pytest.raises(DocumentError, match="nested deeper than 100"):
+        read_toml(text, "f.toml")
+
+
+def test_keys_with_many_dots_are_read() -> None:
+    text = "[" + "x." * 60 + "y]\n" + "z." * 30 + "a = {b = [{c = 1}]}\n"
+    assert plain(read_toml(text, "f.toml").root) == tomllib.loads(text)

@@ -24,6 +24,7 @@ from mcp_jail.store.files import FileError
 _CLIENTS = frozenset({"claude-code", "claude-plugin"})
 _DENIED, _ALLOWED = "deniedMcpServers", "allowedMcpServers"
 _OF_USER = ("settings.json", "settings.local.json", "remote-settings.json")
+_MAX_SETTINGS = 1024 * 1024  # bytes; a clone may have brought any number
 _OF_PROJECT = (".claude/settings.json", ".claude/settings.local.json")
 
 
@@ -96,7 +97,7 @@ def _files(ground: Ground, target: Target, documents: Iterable[Document]) -> Ite
 def _read(file: str) -> dict[str, Any]:
     """Settings as their client reads them; what it cannot read forbids nothing."""
     try:
-        text = read_client_file(file).decode()
+        text = read_client_file(file, _MAX_SETTINGS).decode()
         found = plain(read_json(text, file, Extras.ALL).root)
     except (OSError, ValueError, FileError, DocumentError):
         return {}

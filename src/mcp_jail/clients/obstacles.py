@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from mcp_jail.clients.catalogue import Row
-from mcp_jail.clients.targets import Ground, places_of
+from mcp_jail.clients.catalogue import Row, Scope
+from mcp_jail.clients.targets import PROJECT_FILES, Ground, places_of
 from mcp_jail.store.places import NOWHERE
 
 
@@ -59,6 +59,8 @@ def _of_row(ground: Ground, row: Row) -> Iterator[tuple[str, str]]:
     for path, is_pattern in places_of(ground, row):
         if is_pattern:
             yield from _of_pattern(path)
+            if row.scope is Scope.PROJECT and len(glob.glob(path)) > PROJECT_FILES:
+                yield os.path.dirname(path), f"there are more files than {PROJECT_FILES}"
             continue
         why = why_no_file(path)
         if why and os.path.realpath(path) != NOWHERE:  # a file that a person has emptied for good

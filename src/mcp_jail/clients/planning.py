@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import msgspec
 
-from mcp_jail.clients.catalogue import Row, Scope
+from mcp_jail.clients.catalogue import Row, Scope, Syntax
 from mcp_jail.clients.denied import CommandLists, command_lists
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
 from mcp_jail.clients.entry_notes import notes_of, opened_by, policy_text, shortfall
@@ -30,7 +30,11 @@ from mcp_jail.clients.plans import (
 )
 from mcp_jail.clients.policy_names import Names, Wanted
 from mcp_jail.clients.reading import decoded, read, verify
-from mcp_jail.clients.replacing import read_client_file, why_not_replaceable
+from mcp_jail.clients.replacing import (
+    MAX_CLIENT_FILE,
+    read_client_file,
+    why_not_replaceable,
+)
 from mcp_jail.clients.servers import Server, State, servers_in
 from mcp_jail.clients.splices import spliced
 from mcp_jail.clients.started_in import leans_on, started_in
@@ -101,7 +105,25 @@ class Opened(msgspec.Struct, frozen=True):
 
 def open_target(target: Target, is_ours: IsOurs) -> Opened:
     """Read a file; DocumentError, FileError."""
-    return opened(target, read_client_file(target.path), is_ours)
+    limit = _limit_of(target)
+    if limit is not None and os.path.getsize(target.path) > limit:
+        raise DocumentError(
+            f"longer than the {limit // 1024} KiB that are read of a project's file: whoever wrote "
+            "it could keep us busy with it"
+        )
+    return opened(target, read_client_file(target.path, limit or MAX_CLIENT_FILE), is_ours)
+
+
+# Bytes of a project's file. A reader of places takes a second for what is longer; of JSON, a tenth.
+_PROJECT_LIMITS = {Syntax.TOML: 128 * 1024, Syntax.YAML: 128 * 1024}
+_PROJECT_LIMIT = 1024 * 1024
+
+
+def _limit_of(target: Target) -> int | None:
+    """How much is read of what a clone may have brought; None for a person's own."""
+    if not target.is_project:
+        return None
+    return min(_PROJECT_LIMITS.get(row.syntax, _PROJECT_LIMIT) for row in target.rows)
 
 
 def opened(target: Target, content: bytes, is_ours: IsOurs) -> Opened:

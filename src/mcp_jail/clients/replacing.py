@@ -28,9 +28,9 @@ MAX_CLIENT_FILE = 64 * 1024 * 1024
 BACKUP = ".mcp-jail.bak"
 
 
-def read_client_file(path: str) -> bytes:
+def read_client_file(path: str, limit: int = MAX_CLIENT_FILE) -> bytes:
     """The bytes of a client's file; FileNotFoundError, FileError."""
-    return read_plain(path, limit=MAX_CLIENT_FILE)
+    return read_plain(path, limit=limit)
 
 
 def why_not_replaceable(path: str) -> str:

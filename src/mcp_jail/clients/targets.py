@@ -29,6 +29,9 @@ from mcp_jail.store.files import FileError, refuse_shared_file, refuse_shared_fo
 
 ROWS = (*FIRST, *MORE)
 
+# Files of one pattern that are looked at in a project: a clone may bring any number.
+PROJECT_FILES = 20
+
 
 class Target(msgspec.Struct, frozen=True):
     """A file with the rows that know it."""
@@ -182,7 +185,8 @@ def places_of(ground: Ground, row: Row) -> Iterator[tuple[str, bool]]:
 def _paths(ground: Ground, row: Row) -> list[str]:
     found: list[str] = []
     for place, is_pattern in places_of(ground, row):
-        found += sorted(glob.glob(place)) if is_pattern else [place]
+        matching = sorted(glob.glob(place)) if is_pattern else [place]
+        found += matching[:PROJECT_FILES] if row.scope is Scope.PROJECT else matching
     return found
 
 

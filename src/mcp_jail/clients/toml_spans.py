@@ -31,14 +31,30 @@ from mcp_jail.errors import Place
 def read_toml(text: str, file: str) -> Document:
     """The tree of a text; DocumentError where it is no TOML."""
     start = 1 if text.startswith(BOM) else 0
+    reader = _Reader(text, file)
     try:
-        values = tomllib.loads(text[start:])
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise DocumentError(f"not TOML: {error}", where=Place(file, 1, 1)) from None
-    root = _Reader(text, file).whole(start)
+        root = reader.whole(start)  # first, as tomllib takes long for keys of very many parts
+    except _TooDeepError:
+        raise
+    except DocumentError as error:
+        _read(text[start:], file)
+        raise error from None
+    values = _read(text[start:], file)
     if repr(plain(root)) != repr(_sorted_like(values, plain(root))):
         raise DocumentError("TOML that cannot be followed here", where=Place(file, 1, 1))
     return Document(text, root, " = ")
+
+
+class _TooDeepError(DocumentError):
+    """Nesting that no client's file has."""
+
+
+def _read(text: str, file: str) -> dict[str, Any]:
+    """What tomllib reads; DocumentError where it is no TOML."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise DocumentError(f"not TOML: {error}", where=Place(file, 1, 1)) from None
 
 
 def _sorted_like(values: Any, model: Any) -> Any:
@@ -68,8 +84,9 @@ _SCALAR = re.compile(r"[^,\]}#\r\n]+")
 class _Table:
     """A map that still grows: by lines below its header, by dotted keys, by later headers."""
 
-    def __init__(self, start: int, head: int) -> None:
+    def __init__(self, start: int, head: int, depth: int = 0) -> None:
         self.start, self.head, self.end = start, head, head
+        self.depth = depth
         self.members: dict[str, tuple[_Key, _Table | list[_Table] | Node]] = {}
 
     def frozen(self) -> Members:
@@ -124,13 +141,13 @@ class _Reader:
         holder = self._walk(root, keys[:-1])
         last = keys[-1]
         if is_list:
-            table = _Table(at, end)
+            table = _Table(at, end, holder.depth + 1)
             known = holder.members.setdefault(last.name, (last, []))[1]
             if not isinstance(known, list):
                 self._fail(at)
             known.append(table)
             return table, end
-        known = holder.members.setdefault(last.name, (last, _Table(at, end)))[1]
+        known = holder.members.setdefault(last.name, (last, _Table(at, end, holder.depth + 1)))[1]
         if not isinstance(known, _Table):
             self._fail(at)
         known.start, known.head, known.end = at, end, max(end, known.end)
@@ -147,7 +164,9 @@ class _Reader:
     def _walk(self, table: _Table, keys: list[_Key]) -> _Table:
         """The table that dotted keys lead to; made where it is not there yet."""
         for key in keys:
-            made = _Table(key.line, key.line)
+            if table.depth == DEPTH_LIMIT:
+                self._refuse_depth(key.start)
+            made = _Table(key.line, key.line, table.depth + 1)
             value = table.members.setdefault(key.name, (key, made))[1]
             table = value[-1] if isinstance(value, list) else value  # type: ignore[assignment]
             if not isinstance(table, _Table):
@@ -171,7 +190,7 @@ class _Reader:
 
     def _value(self, at: int, depth: int) -> Node:
         if depth > DEPTH_LIMIT:
-            self._fail(at)
+            self._refuse_depth(at)
         if self._text[at : at + 1] == "[":
             return self._array(at, depth)
         if self._text[at : at + 1] == "{":
@@ -213,6 +232,10 @@ class _Reader:
             return tomllib.loads(f"v = {raw}")["v"]
         except tomllib.TOMLDecodeError:
             return self._fail(at)
+
+    def _refuse_depth(self, at: int) -> NoReturn:
+        where = place_of(self._text, self._file, at)
+        raise _TooDeepError(f"nested deeper than {DEPTH_LIMIT}", where=where)
 
     def _fail(self, at: int) -> NoReturn:
         where = place_of(self._text, self._file, at)
