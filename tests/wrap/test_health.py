@@ -280,3 +280,15 @@ def test_a_projects_file_that_all_left_is_told_and_fails_nothing(
     (found,) = look(home, program)
     assert (found.what, found.fails) == (What.BARE, False)
     assert "team" in found.message
+
+
+def test_a_key_that_is_gone_is_told_as_such_and_the_cure_mends_it(
+    home: ClientHome, program: Path
+) -> None:
+    path = wrapped(home, program, text=file_of(a='{"command": "x", "args": ["${dir}"]}'))
+    for file in Path(home.places.state).rglob("*"):
+        if file.is_file():
+            file.unlink()
+    (found,) = look(home, program)
+    assert (found.what, found.server, found.fails) == (What.NO_KEY, "a", True)
+    assert f"mcp-jail unwrap {path} --server a && mcp-jail wrap {path} --server a" in found.cure

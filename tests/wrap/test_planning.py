@@ -702,3 +702,39 @@ def test_a_clone_keeps_nobody_busy_with_many_files(home: ClientHome) -> None:
         str(home.path / "clone/.continue/mcpServers"),
         True,
     )
+
+
+def test_a_variable_that_no_policy_can_name_does_not_get_lost(home: ClientHome) -> None:
+    path = home.write(CURSOR, file_of(a='{"command": "x", "env": {"LD_X: [y": "q"}}'))
+    before = path.read_bytes()
+    assert "no policy can have one" in of(home.wrap(path), Group.REFUSED)["a"].reason
+    assert path.read_bytes() == before
+
+
+def test_servers_in_a_list_where_none_is_read_are_told(home: ClientHome) -> None:
+    text = '[[mcp_servers]]\nname = "x"\ncommand = "y"\n[[mcp_servers]]\ncommand = "z"\n'
+    refused = of(home.plan(home.write(".codex/config.toml", text)), Group.REFUSED)
+    assert set(refused) == {"x", "number 2"}
+    assert "in a list" in refused["x"].reason
+
+
+def test_continues_old_list_has_servers_without_names(home: ClientHome) -> None:
+    entry = '{"transport": {"type": "stdio", "command": "uvx", "args": ["a"]}}'
+    text = f'{{"experimental": {{"modelContextProtocolServers": [{entry}, {{}}]}}}}'
+    path = home.write(".continue/config.json", text)
+    assert set(of(home.wrap(path), Group.DONE)) == {"number 1"}
+    home.unwrap(path)
+    assert path.read_text() == text
+
+
+def test_what_only_a_client_reads_says_so(home: ClientHome) -> None:
+    path = home.write(".config/mcphub/servers.json", "{mcpServers: {'a': {command: 'x'}}}")
+    assert "JSON5" in of(home.plan(path), Group.REFUSED)[""].hint
+
+
+def test_a_layout_that_would_not_be_read_again_is_not_told_as_the_files_own_fault(
+    home: ClientHome,
+) -> None:
+    text = "mcpServers:\r- name: a\r  command: srv\r  args:\r  - x\r"
+    refused = of(home.plan(home.write(".continue/config.yaml", text)), Group.REFUSED)
+    assert "as it would become" in refused[""].reason

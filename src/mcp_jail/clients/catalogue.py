@@ -78,6 +78,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     rewrites: str = ""  # when the client writes this file itself
     processes: tuple[str, ...] = ()  # names of its programs
     note: str = ""  # what a person has to do or know once an entry is wrapped
+    unread: str = ""  # what its client reads in this file and we do not
     climbs: bool = False  # its client looks in every directory above as well, git or not
 
 

@@ -18,11 +18,11 @@ import msgspec
 from mcp_jail.clients.catalogue import Scope
 from mcp_jail.clients.denied import command_lists
 from mcp_jail.clients.document import DocumentError
-from mcp_jail.clients.known_launch import is_for
+from mcp_jail.clients.known_launch import is_digested, is_for
 from mcp_jail.clients.marks import mark_of, may_start
 from mcp_jail.clients.obstacles import obstacles
+from mcp_jail.clients.opening import Opened, open_target
 from mcp_jail.clients.our_entries import PROGRAM, Ours, same_program
-from mcp_jail.clients.planning import Opened, open_target
 from mcp_jail.clients.plans import faulty
 from mcp_jail.clients.replacing import is_kept
 from mcp_jail.clients.servers import Server, State
@@ -55,6 +55,7 @@ class What(Enum):
     LEFT = "left"
     GONE = "gone"
     DENIED = "denied"
+    NO_KEY = "no-key"
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -169,7 +170,7 @@ class _Looking:
     def _entry(self, target: Target, server: Server, known: WrappedFile | None) -> list[Finding]:
         """What is amiss with an entry; nothing where it certainly starts nothing here."""
         if server.ours is not None and server.launch is not None:
-            return self._ours(target, server, server.ours)
+            return self._ours(target, server, server.ours, known)
         was_wrapped = known is not None and any(each.path == server.place for each in known.entries)
         if not self._watches(target, known) or not may_start(server):
             return []
@@ -197,7 +198,9 @@ class _Looking:
                 cure = self._command("unwrap", target, server)
                 yield Finding(What.DENIED, target.path, server.name, why, cure)
 
-    def _ours(self, target: Target, server: Server, ours: Ours) -> list[Finding]:
+    def _ours(
+        self, target: Target, server: Server, ours: Ours, known: WrappedFile | None
+    ) -> list[Finding]:
         again = self._command("unwrap", target, server), self._command("wrap", target, server)
         cure = " && ".join(again) if ours.command else "make it start mcp-jail, or take it out"
         if os.path.isabs(ours.program) and not os.access(ours.program, os.X_OK):
@@ -209,7 +212,12 @@ class _Looking:
         if ours.policy is not None and not self._has_policy(ours.policy):
             message = f"goes by the policy '{ours.policy}', which is not there"
             return [Finding(What.NO_POLICY, target.path, server.name, message, cure)]
-        found = self._of_command(target, server, ours) if ours.policy else self._of_words(server)
+        is_known = known is not None and known.is_wrapped
+        found = (
+            self._of_command(target, server, ours, cure, is_known=is_known)
+            if ours.policy
+            else self._of_words(server)
+        )
         return [
             Finding(what, target.path, server.name, message, cure, fails=cure != _LOOK)
             for what, message, cure in found
@@ -232,7 +240,7 @@ class _Looking:
             yield What.ELSEWHERE, f"goes by a policy file that you trusted: '{file}'", _LOOK
 
     def _of_command(
-        self, target: Target, server: Server, ours: Ours
+        self, target: Target, server: Server, ours: Ours, anew: str, *, is_known: bool
     ) -> Iterator[tuple[What, str, str]]:
         """A command that is another than its policy is for, or is not there."""
         if not ours.command:
@@ -242,7 +250,13 @@ class _Looking:
             policy = load(file.text, file.path).policy
             cwd = started_in(target.path, server.row, server.launch)
             fits = is_for(self._places, self._home, file.text, policy, ours.command, cwd=cwd)
-            if fits is False:
+            if fits is False and not is_known and is_digested(file.text):
+                message = (
+                    f"goes by the policy '{ours.policy}', which says by a digest what it is for: "
+                    "the key of that digest is gone, or this is another command"
+                )
+                yield What.NO_KEY, message, f"look at the command; if it is yours: {anew}"
+            elif fits is False:
                 message = f"starts another command than its policy '{ours.policy}' is for"
                 yield What.OTHER_COMMAND, message, f"{_TAKE_OUT}; else: mcp-jail diff {ours.policy}"
             elif pinned(policy.package) is None and self._is_gone(ours.command[0]):

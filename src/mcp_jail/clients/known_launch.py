@@ -52,6 +52,11 @@ def marked(text: str, command: tuple[str, ...], cwd: str = "", *, key: bytes) ->
     return f"{text.rstrip()}\n\n{marks}" if marks else text
 
 
+def is_digested(text: str) -> bool:
+    """Whether a policy says by a digest what it is for, so that only our key can tell."""
+    return bool(_MARKED.search(text) or _PLACED.search(text))
+
+
 def is_for(
     places: Places,
     home: str,

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import msgspec
 
-from mcp_jail.clients.catalogue import Row, Scope, Syntax
+from mcp_jail.clients.catalogue import Row, Scope
 from mcp_jail.clients.denied import CommandLists, command_lists
 from mcp_jail.clients.document import Document, DocumentError, KeyPath
 from mcp_jail.clients.entry_notes import notes_of, opened_by, policy_text, shortfall
@@ -17,6 +17,7 @@ from mcp_jail.clients.known_launch import marked
 from mcp_jail.clients.managed import is_managed_file, why_managed
 from mcp_jail.clients.marks import mark_of, noted
 from mcp_jail.clients.matching import digest_of_words
+from mcp_jail.clients.opening import Opened, open_target
 from mcp_jail.clients.our_entries import IsOurs, same_program, wrapped_words
 from mcp_jail.clients.plans import (
     FilePlan,
@@ -31,8 +32,6 @@ from mcp_jail.clients.plans import (
 from mcp_jail.clients.policy_names import Names, Wanted
 from mcp_jail.clients.reading import decoded, read, verify
 from mcp_jail.clients.replacing import (
-    MAX_CLIENT_FILE,
-    read_client_file,
     why_not_replaceable,
 )
 from mcp_jail.clients.servers import Server, State, servers_in
@@ -40,6 +39,7 @@ from mcp_jail.clients.splices import spliced
 from mcp_jail.clients.started_in import leans_on, started_in
 from mcp_jail.clients.targets import Ground, Target, file_notes, rows_at, why_never
 from mcp_jail.clients.wrapping import Change, command_words, loaders_of, wrap_entry
+from mcp_jail.config import load
 from mcp_jail.core.text.command_shown import without_secrets
 from mcp_jail.errors import JailError
 from mcp_jail.store.places import Places
@@ -88,53 +88,13 @@ def plan_wrap(given: Circumstances, target: Target, names: Names) -> FilePlan:
 def _left_whole(given: Circumstances, target: Target, refusal: str) -> FilePlan:
     """The plan of a file that stays as it is, with its entries noted as far as it can be read."""
     plan = whole(target, Group.REFUSED, refusal)
-    with suppress(JailError):
+    with suppress(JailError, UnicodeEncodeError):  # no record can have a path that is no text
+        target.path.encode()
         found = open_target(target, given.is_ours)
         known = read_wrapped(given.places, os.path.realpath(target.path))
         record = noted(known, [server for _, server in found.servers], (), set())
         return msgspec.structs.replace(plan, known=known, record=record)
     return plan
-
-
-class Opened(msgspec.Struct, frozen=True):
-    """A file as it was read, with all its entries and the tree each stands in."""
-
-    content: bytes
-    servers: tuple[tuple[Document, Server], ...]
-
-
-def open_target(target: Target, is_ours: IsOurs) -> Opened:
-    """Read a file; DocumentError, FileError."""
-    limit = _limit_of(target)
-    if limit is not None and os.path.getsize(target.path) > limit:
-        raise DocumentError(
-            f"longer than the {limit // 1024} KiB that are read of a project's file: whoever wrote "
-            "it could keep us busy with it"
-        )
-    return opened(target, read_client_file(target.path, limit or MAX_CLIENT_FILE), is_ours)
-
-
-# Bytes of a project's file. A reader of places takes a second for what is longer; of JSON, a tenth.
-_PROJECT_LIMITS = {Syntax.TOML: 128 * 1024, Syntax.YAML: 128 * 1024}
-_PROJECT_LIMIT = 1024 * 1024
-
-
-def _limit_of(target: Target) -> int | None:
-    """How much is read of what a clone may have brought; None for a person's own."""
-    if not target.is_project:
-        return None
-    return min(_PROJECT_LIMITS.get(row.syntax, _PROJECT_LIMIT) for row in target.rows)
-
-
-def opened(target: Target, content: bytes, is_ours: IsOurs) -> Opened:
-    """The entries in a file's bytes, once for each row that knows it; each entry once."""
-    text = decoded(content, target.path)
-    found: dict[KeyPath, tuple[Document, Server]] = {}
-    for row in target.rows:
-        document = read(text, target.path, row.syntax)
-        for server in servers_in(document, row, is_ours):
-            found.setdefault(server.path, (document, server))
-    return Opened(content, tuple(found.values()))
 
 
 def _why_not(given: Circumstances, target: Target) -> str:
@@ -264,6 +224,7 @@ def _made(
             cwd,
             key=given.key,
         )
+    _refuse_lost(loaders, names.text(chosen.name))
     note = "" if chosen.is_new else shortfall(given.ground, server, chosen.name, words, names.text)
     text = names.texts.get(chosen.name)
     outcome = msgspec.structs.replace(
@@ -295,6 +256,16 @@ def _launch_as_started(
                 hint=f"write the value of {name} out",
             )
     return command_words(server, is_file=os.path.isfile), loaders
+
+
+def _refuse_lost(variables: dict[str, str], text: str) -> None:
+    """DocumentError where a variable that leaves the entry would be in no policy."""
+    lost = variables.keys() - load(text, "").policy.env.set.keys()
+    if lost:
+        raise DocumentError(
+            f"its variable '{min(lost)}' loads code, and no policy can have one of that name",
+            hint="take it out of the entry",
+        )
 
 
 def _of_ours(server: Server) -> str:

@@ -57,7 +57,13 @@ def verify(before: Document, after: str, changes: Sequence[Change], row: Row, fi
                 holder.pop(key, None)
             else:
                 holder[key] = value
-    found = plain(read(after, file, row.syntax).root)
+    try:
+        found = plain(read(after, file, row.syntax).root)
+    except DocumentError:
+        raise DocumentError(
+            "the file as it would become could not be read; nothing is written",
+            hint="something of its layout is odd, such as line ends that are a lone CR",
+        ) from None
     if not is_same(found, expected) or not _is_read_alike(after, expected, row.syntax):
         raise DocumentError("the change would touch more than it should; nothing is written")
 

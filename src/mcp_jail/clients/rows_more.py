@@ -7,6 +7,8 @@ from mcp_jail.clients.catalogue import LIST, PLAIN, Beyond, Fills, Row, Scope, S
 _CODE = ("Code", "Code - Insiders", "VSCodium")
 _MAC = "~/Library/Application Support"
 
+_JSON5 = "its client reads JSON5; here that is read as far as it is JSON with comments"
+
 MORE = (
     Row(
         client="antigravity",
@@ -241,12 +243,14 @@ MORE = (
         fills=Fills.BRACED,
         rewrites="on each change in its window",
         processes=("mcp-hub",),
+        unread=_JSON5,
     ),
     Row(
         client="mcphub",
         name="mcphub.nvim",
         scope=Scope.PROJECT,
         files=("./.mcphub/servers.json",),
+        unread=_JSON5,
         syntax=Syntax.JSONC,
         servers=(("mcpServers",), ("servers",)),
         disabled="disabled",
@@ -324,6 +328,11 @@ BEYOND = (
     Beyond(
         name="plugins of Claude Code",
         places=("~/.claude/plugins/cache/*",),
+        why=_REPLACED,
+    ),
+    Beyond(
+        name="plugins of Cursor",
+        places=("~/.cursor/plugins/cache/*", "~/.cursor/plugins/local/*"),
         why=_REPLACED,
     ),
     Beyond(

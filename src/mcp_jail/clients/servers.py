@@ -82,6 +82,9 @@ def servers_in(document: Document, row: Row, is_ours: IsOurs) -> list[Server]:
             if names[name] > 1:
                 why = "it stands twice under one name"
                 server = Server(row, place, name, State.REFUSED, why)
+            elif isinstance(holder, Items) and row.name_key is None:
+                why = f"it stands in a list, which is not how {row.name} is known to keep servers"
+                server = Server(row, place, name, State.REFUSED, why)
             else:
                 server = _judged(row, place, name, node, is_ours)
             found.append(msgspec.structs.replace(server, node=node))
@@ -130,9 +133,9 @@ def _entries(holder: Node, path: KeyPath, row: Row) -> Iterator[tuple[KeyPath, s
             if member.key in lists or member.key == MERGE or is_setting:
                 continue
             yield (*path, member.key), member.key, member.value
-    elif isinstance(holder, Items) and row.name_key is not None:
+    elif isinstance(holder, Items):
         for index, item in enumerate(holder.items):
-            named = item.get(row.name_key) if isinstance(item, Members) else None
+            named = item.get(row.name_key or "name") if isinstance(item, Members) else None
             is_text = named is not None and isinstance(named.value, Text)
             name = named.value.value if is_text else f"number {index + 1}"  # type: ignore[union-attr]
             yield (*path, index), name, item

@@ -15,7 +15,8 @@ from mcp_jail.clients.known_launch import is_for
 from mcp_jail.clients.launches import Launch
 from mcp_jail.clients.marks import mark_of
 from mcp_jail.clients.matching import Match, matched
-from mcp_jail.clients.planning import Circumstances, Opened, carried_out, open_target, opened
+from mcp_jail.clients.opening import Opened, open_target, opened
+from mcp_jail.clients.planning import Circumstances, carried_out
 from mcp_jail.clients.plans import FilePlan, Group, Outcome, faulty, outcome_of, unreadable, whole
 from mcp_jail.clients.replacing import is_kept, why_not_replaceable
 from mcp_jail.clients.servers import Server, State
