@@ -125,7 +125,8 @@ def _row(outcome: Outcome) -> dict[str, Any]:
 
 
 def _print_outcome(plan: FilePlan, outcome: Outcome, words: Words, home: str) -> None:
-    where = f"{outcome.client}, {in_a_line(shown(plan.path, home))}"
+    path = f", {in_a_line(shown(plan.path, home))}" if plan.path else ""
+    where = f"{outcome.client}{path}"
     if outcome.within:
         where += f", for {named(outcome.within, WORD_SHOWN)}"
     bullet(f"{named(outcome.server)} ({where})" if outcome.server else where)
