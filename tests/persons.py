@@ -1,7 +1,7 @@
 """A client that is a process of its own, and a person at a terminal that is not below it.
 
-All processes of a test descend from the test; the client leads a session, as one that was started
-from a desktop does, and so its tree ends with it.
+All processes of a test descend from the test. So a client is started from what is named as a window
+manager, as a desktop's is: that is where its tree ends.
 """
 
 from __future__ import annotations
@@ -27,11 +27,15 @@ guard = subprocess.Popen(sys.argv[1:])
 sys.exit(guard.wait())
 """
 
+# What starts the words after it as a window manager would: it stands above a client, by its name.
+DESKTOP: Final = ["sh", "-c", 'printf openbox > /proc/$$/comm; "$@"; exit $?', "sh"]
+
 
 @contextmanager
 def served(home: Home, *arguments: str, era: str = "legacy") -> Iterator[Client]:
     """A server behind `mcp-jail run ARGUMENTS`, whose client is a process of its own."""
-    words = [sys.executable, "-I", "-c", CLIENT, str(MCP_JAIL), "run", *arguments]
+    client_words = [sys.executable, "-I", "-c", CLIENT]
+    words = [*DESKTOP, *client_words, str(MCP_JAIL), "run", *arguments]
     with running(words, home.environ(), home.path, era) as client:
         client.open()
         yield client

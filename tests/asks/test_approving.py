@@ -10,7 +10,7 @@ import pytest
 
 from driver import MCP_JAIL, running, wait_until
 from listing import Listing
-from persons import served
+from persons import DESKTOP, served
 
 # A client that starts its server, runs a line beside it, and tells what came of that.
 CLIENT = """
@@ -35,7 +35,7 @@ def listing(tmp_path: Path) -> Listing:
 def as_agent(listing: Listing, line: str, folder: Path) -> str:
     """What a line prints that a client's own shell runs while its server runs."""
     go = folder / "go"
-    words = [sys.executable, "-I", "-c", CLIENT, line, str(MCP_JAIL), "run", "fs"]
+    words = [*DESKTOP, sys.executable, "-I", "-c", CLIENT, line, str(MCP_JAIL), "run", "fs"]
     environ = listing.home.environ(GO=str(go))
     with running([*words, *listing.command], environ, listing.home.path) as client:
         client.open()

@@ -15,6 +15,7 @@ from driver import wait_until
 from mcp_jail.asks.lineage import Guard, Running, clients_of
 from mcp_jail.asks.processes import Mark, process
 from mcp_jail.asks.who import Peer, fault_of, fault_of_service, peer_of
+from persons import DESKTOP
 
 PRINTS_ITS_CHILD = """
 import subprocess, sys
@@ -40,9 +41,16 @@ def child_of(*parents: str) -> Iterator[tuple[int, int]]:
         client.communicate()
 
 
-def test_a_client_that_leads_its_session_is_the_last_of_its_tree() -> None:
+def test_what_leads_a_session_does_not_hide_what_started_it() -> None:
     with child_of() as (client, guard):
-        assert [mark.pid for mark in clients_of(guard)] == [client]
+        assert [mark.pid for mark in clients_of(guard)][:2] == [client, os.getpid()]
+
+
+def test_the_tree_of_a_client_ends_below_the_desktop() -> None:
+    with child_of(*DESKTOP, "env", "sh", "-c", "cat; true") as (_, desktop):
+        wait_until(lambda: len(below(desktop)) == 2)
+        shell, cat = below(desktop)
+        assert [mark.pid for mark in clients_of(cat)] == [shell]
 
 
 def test_what_starts_the_guard_for_the_client_does_not_hide_the_client() -> None:
@@ -50,7 +58,13 @@ def test_what_starts_the_guard_for_the_client_does_not_hide_the_client() -> None
         assert client in [mark.pid for mark in clients_of(shell)]
 
 
-def test_a_shell_that_leads_a_session_is_a_persons() -> None:
+def below(parent: int) -> list[int]:
+    """The children of a process, and theirs."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [pid for each in children for pid in (int(each), *below(int(each)))]
+
+
+def test_a_script_that_leads_a_session_is_no_persons_shell() -> None:
     script = f"{sys.executable} -I -c 'import sys; sys.stdin.read()' & echo $!; cat; wait"
     with subprocess.Popen(
         ["bash", "-c", script],
@@ -59,7 +73,8 @@ def test_a_shell_that_leads_a_session_is_a_persons() -> None:
         start_new_session=True,
     ) as shell:
         assert shell.stdout is not None
-        assert clients_of(int(shell.stdout.readline())) == ()
+        guard = int(shell.stdout.readline())
+        assert [mark.pid for mark in clients_of(guard)][:2] == [shell.pid, os.getpid()]
         shell.communicate()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ from mcp_types import ElicitResult, Implementation
 from clients.python_client import talk, text
 from clients.typescript import CLIENT
 from driver import MCP_JAIL, Home, command
-from persons import at_terminal, ticket_of, waiting
+from persons import DESKTOP, at_terminal, ticket_of, waiting
 
 PROGRAM: Final = Path(__file__).parent / "asked_client.py"
 POLICY: Final = """\
@@ -65,7 +67,7 @@ def calling(home: Home, client: str, *, wait: str, patience: float) -> Iterator[
         asked = CLIENT.parent / "asked.mjs"
         words = ["node", str(asked), client, str(patience * 1000), str(home.path), *server]
     with subprocess.Popen(
-        words,
+        [*DESKTOP, *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -74,7 +76,7 @@ def calling(home: Home, client: str, *, wait: str, patience: float) -> Iterator[
         try:
             yield Calling(process)
         finally:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def allow(home: Home) -> None:

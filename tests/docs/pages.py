@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from persons import controlled, typed
+from persons import DESKTOP, controlled, typed
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -138,7 +138,7 @@ class Reader:
         An answer to an ask is typed into a terminal; what ends with `&` goes on beside the page.
         """
         if step.command.endswith(" &"):
-            words = ["bash", "-c", self._here(step.command).removesuffix("&")]
+            words = [*DESKTOP, "bash", "-c", self._here(step.command).removesuffix("&")]
             self._beside.append(
                 subprocess.Popen(words, cwd=self.home, env=self.environ, start_new_session=True)
             )

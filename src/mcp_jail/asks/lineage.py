@@ -11,10 +11,18 @@ from __future__ import annotations
 
 import os
 from itertools import pairwise
-from typing import Final
 
 import msgspec
 
+from mcp_jail.asks.known_programs import (
+    ABOVE,
+    AGENT_VARIABLES,
+    REAPERS,
+    RELAY,
+    SHELLS,
+    SWITCHES,
+    TERMINALS,
+)
 from mcp_jail.asks.processes import (
     Mark,
     Process,
@@ -27,51 +35,6 @@ from mcp_jail.asks.processes import (
 )
 from mcp_jail.store import runs
 from mcp_jail.store.places import Places
-
-_SHELL_NAMES = "ash bash csh dash elvish fish ksh mksh nu pwsh sh tcsh xonsh zsh"
-_SHELLS: Final = frozenset(_SHELL_NAMES.split())
-
-# What starts another program and waits for it; it is never the client.
-_LAUNCHER_NAMES = "env nice node npm npx timeout uv uvx"
-_LAUNCHERS: Final = _SHELLS | frozenset(_LAUNCHER_NAMES.split())
-
-# What a client and a person's terminal may both descend from, by the name in /proc (15 bytes).
-_ABOVE_NAMES = """
-    systemd init launchd login sshd sshd-session su sudo doas runuser agetty screen SCREEN tmux
-    zellij gdm-session-wor gdm-x-session gdm-wayland-ses sddm-helper lightdm gnome-shell
-    gnome-session-b gnome-session plasmashell plasma_session startplasma-way startplasma-x11
-    ksmserver kwin_wayland kwin_x11 xfce4-session cinnamon-sessio mate-session lxqt-session
-    lxsession sway Hyprland labwc wayfire river niri i3 bspwm awesome dwm openbox xmonad-x86_64-l
-    qtile xinit startx
-"""
-_ABOVE: Final = frozenset(_ABOVE_NAMES.split()) | {"tmux: server"}
-
-# Variables that an agent's shell sets for what it runs; a child keeps them through `setsid`.
-_AGENT_VARIABLES = """
-    CLAUDECODE CLAUDE_CODE_ENTRYPOINT CURSOR_AGENT GEMINI_CLI CODEX_SANDBOX
-    CODEX_SANDBOX_NETWORK_DISABLED OPENCODE AMP_THREAD_ID GOOSE_TERMINAL CLINE_ACTIVE COPILOT_CLI
-    QWEN_CODE
-"""
-_AGENTS: Final = frozenset(_AGENT_VARIABLES.split())
-
-# Programs that hold a person's terminals, by the first 15 bytes of their file's name.
-_TERMINAL_NAMES = """
-    alacritty blackbox code code-oss codium contour cursor foot footserver ghostty gnome-console
-    gnome-terminal- guake hyper idea kgx kitty konsole lxterminal mate-terminal mlterm ptyxis
-    ptyxis-agent pycharm qterminal rio rxvt sakura st tabby terminator terminology tilda tilix
-    urxvt urxvtd warp warp-terminal wezterm-gui wezterm-mux-ser windsurf xfce4-terminal xterm
-    yakuake zed zed-editor
-"""
-_TERMINALS: Final = frozenset(_TERMINAL_NAMES.split())
-
-
-# What takes in whom others left alone: managers of a session, and the first process of a container.
-_REAPER_NAMES = """
-    systemd lxqt-session dinit shepherd enlightenment enlightenment_s runsvdir s6-svscan tini
-    dumb-init docker-init catatonit podman-init
-"""
-_REAPERS: Final = frozenset(_REAPER_NAMES.split())
-_RELAY: Final = "Relay("  # of WSL, one for each window
 
 
 class Guard(msgspec.Struct, frozen=True):
@@ -109,23 +72,18 @@ def running_in(places: Places) -> Running:
 
 
 def clients_of(guard: int) -> tuple[Mark, ...]:
-    """The processes a guard was started by: its client, and what that one runs in.
+    """The processes a guard was started by: its client, what stands between them, what it runs in.
 
-    Ends with the one that leads the session, which is left out where it is the shell of a terminal
-    or stands above the client; and below the multiplexer or desktop that a person's own terminals
-    run in as well.
+    Whatever stands between may lead a session: SDKs give each server one of its own. So it ends
+    only below a person's own shell, and below what a person's other terminals run in as well.
     """
     found: list[Mark] = []
-    is_client_seen = False
+    below = process(guard)
     for each in ancestors(guard):
-        if each.pid == 1 or each.name in _ABOVE:
-            break
-        if each.leads_session and (each.name in _SHELLS or is_client_seen):
+        if below is None or _is_above(each, below):
             break
         found.append(each.mark)
-        if each.leads_session:
-            break
-        is_client_seen |= each.name not in _LAUNCHERS
+        below = each
     return tuple(found)
 
 
@@ -138,7 +96,7 @@ def fault_of_lineage(chain: list[Process], running: Running) -> str | None:
     if _is_left_alone(chain, running):
         return "a process that whoever started it has left alone"
     for each in chain:
-        found = sorted(environ_names(each.pid) & _AGENTS)
+        found = sorted(environ_names(each.pid) & AGENT_VARIABLES)
         if found:
             return f"a process of an agent ({found[0]} is set)"
     return None
@@ -148,7 +106,7 @@ def is_typed(chain: list[Process]) -> bool:
     """Whether a shell with job control began a process, as it does what is typed into it."""
     first, *above = chain
     return any(
-        each.name in _SHELLS and each.session == first.session and each.group != first.group
+        each.name in SHELLS and each.session == first.session and each.group != first.group
         for each in above
     )
 
@@ -161,6 +119,26 @@ def _guard(pid: int, *then: Mark) -> Guard:
     if itself is not None:
         began.append(itself.started)
     return Guard(pid, clients, min(began, default=0))
+
+
+def _is_above(each: Process, below: Process) -> bool:
+    """Whether a person's own terminals may run in a process as well as the client below it."""
+    if each.pid == 1 or each.name in ABOVE or each.name.startswith(RELAY):
+        return True
+    if below.leads_session and below.terminal != 0:
+        # Who holds that terminal. A client or `script` may hold one, and is no person's for that.
+        return each.name in TERMINALS
+    return _is_persons_shell(each, below)
+
+
+def _is_persons_shell(each: Process, below: Process) -> bool:
+    """Whether it is the shell of a terminal, into which what is below was typed.
+
+    It gives each job a group of its own. A script that leads a terminal's session does not; nor is
+    a process in another session a job of a shell, as no leader of a group can begin one.
+    """
+    is_terminals = each.leads_session and each.terminal != 0 and each.name in SHELLS
+    return is_terminals and below.session == each.session and below.group != each.group
 
 
 def _is_left_alone(chain: list[Process], running: Running) -> bool:
@@ -179,15 +157,15 @@ def _takes_in(parent: Process) -> bool:
     That is the first process, or one that has asked for it. Nobody is told which did: they are
     known by name, and one of root's that is neither a desktop's nor a login's is taken for one.
     """
-    if parent.pid == 1 or parent.name in _REAPERS or parent.name.startswith(_RELAY):
+    if parent.pid == 1 or parent.name in REAPERS or parent.name.startswith(RELAY):
         return True
-    return user_of(parent.pid) != os.getuid() and parent.name not in _ABOVE
+    return user_of(parent.pid) != os.getuid() and parent.name not in ABOVE | SWITCHES
 
 
 def _is_job_of(each: Process, shell: Process) -> bool:
     """Whether it is what was typed into the shell that a container was entered by."""
     is_in_front = each.pid == each.group == each.foreground
-    return is_in_front and shell.name in _SHELLS and shell.session == each.session
+    return is_in_front and shell.name in SHELLS and shell.session == each.session
 
 
 def _may_have_left(each: Process, guard: Guard) -> bool:
@@ -202,4 +180,4 @@ def _may_have_left(each: Process, guard: Guard) -> bool:
     group = control_group(each.pid)
     if group and group != control_group(guard.pid):
         return False
-    return program_of(each.pid)[:15] not in _TERMINALS
+    return program_of(each.pid)[:15] not in TERMINALS
