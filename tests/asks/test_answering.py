@@ -132,6 +132,30 @@ def test_a_yes_to_what_is_refused_all_the_same_says_so(home: Home) -> None:
         assert "more than 1 an hour" in text_of(client.answer(second))
 
 
+def test_a_yes_to_several_calls_says_what_became_of_each(home: Home) -> None:
+    rules = "  rules: {echo: {decision: ask, limit: 1/h}}\n"
+    home.write_policy(POLICY + rules)
+    with served(home, "fs", *command("echo.py")) as client:
+        for _ in range(2):
+            client.ask("tools/call", name="echo", arguments={"text": "one"})
+        wait_until(lambda: [each["held"] for each in waiting(home)] == [2])
+        with at_terminal(home, "allow", "--for", "session", "--yes") as screen:
+            assert screen.end() == 0, screen.shown
+        shown = " ".join(screen.shown.split())
+        assert "of the calls that waited for it, 1 went on" in shown
+        assert "1 of them refused all the same: mcp-jail why fs" in shown
+
+
+def test_a_yes_for_one_call_leaves_its_twin_waiting(client: Client, home: Home) -> None:
+    for _ in range(2):
+        client.ask("tools/call", name="echo", arguments={"text": "one"})
+    wait_until(lambda: [each["held"] for each in waiting(home)] == [2])
+    with at_terminal(home, "allow", "--yes") as screen:
+        assert screen.end() == 0, screen.shown
+    assert "1 of them waits for another answer: mcp-jail asks" in " ".join(screen.shown.split())
+    assert [each["held"] for each in waiting(home)] == [1]
+
+
 def test_no_can_be_said_at_the_question(client: Client, home: Home) -> None:
     number, ticket = held(client, home)
     with at_terminal(home, "allow", ticket) as screen:
@@ -198,17 +222,36 @@ def test_always_writes_the_narrowest_rule_and_the_run_takes_it_up(
     assert isinstance(rule, ToolRule)
     assert rule.args == {"text": Constraint(equals="hello")}
     assert [line for line in before.splitlines() if line not in path.read_text()] == []
+    assert client.call("echo", text="hello")["content"][0]["text"] == "hello"
     with at_terminal(home, "grants", "--revoke", ticket) as screen:
+        assert screen.end() == 2, screen.shown
+        assert "is a rule of the policy: take it out there" in " ".join(screen.shown.split())
+    client.ask("tools/call", name="echo", arguments={"text": "other"})
+    wait_until(lambda: len(waiting(home)) == 1)
+
+
+def test_a_rule_that_always_wrote_allows_nothing_once_it_is_taken_out_again(
+    client: Client, home: Home
+) -> None:
+    number, ticket = held(client, home)
+    path = home.policies / "fs.yaml"
+    before = path.read_text()
+    with at_terminal(home, "allow", ticket, "--for", "always", "--yes") as screen:
         assert screen.end() == 0, screen.shown
+        assert "has not taken the rule up" not in screen.shown
+    client.answer(number)
+    entries = len([each for each in home.audit() if each["kind"] == "policy"])
+    path.with_suffix(".new").write_text(before)
+    path.with_suffix(".new").chmod(0o600)
+    path.with_suffix(".new").replace(path)
 
     def is_taken_up() -> bool:
         client.request("ping")
-        return any(entry["kind"] == "policy" for entry in home.audit())
+        return len([each for each in home.audit() if each["kind"] == "policy"]) > entries
 
     wait_until(is_taken_up)
-    assert client.call("echo", text="hello")["content"][0]["text"] == "hello"
-    client.ask("tools/call", name="echo", arguments={"text": "other"})
-    wait_until(lambda: len(waiting(home)) == 1)
+    held(client, home)
+    assert subprocess.run([MCP_JAIL, "grants"], env=home.environ(), check=False).returncode == 1
 
 
 def test_always_for_what_no_rule_can_say_answers_nothing(client: Client, home: Home) -> None:

@@ -11,7 +11,7 @@ import argparse
 import sys
 
 from mcp_jail.asks.protocol import AskView
-from mcp_jail.cli.always import prepared, write
+from mcp_jail.cli.always import Always, is_taken_up, prepared, write
 from mcp_jail.cli.answering import add_for, send, told
 from mcp_jail.cli.ask_page import ask_of, print_ask
 from mcp_jail.cli.entry_lines import plain_text
@@ -81,24 +81,40 @@ def run(arguments: argparse.Namespace) -> int:
 def _allow(run_: Run, view: AskView, lasts: str) -> int:
     """Send the yes, write the rule of one for always, and tell what came of it."""
     always = prepared(run_, view) if lasts == Lasts.ALWAYS.value else None
-    if send(run_, view, "allow", lasts).get("refused"):
-        name = plain_text(view.server)
-        bullet(f"allowed {told(lasts)}, but refused all the same: mcp-jail why {name} says why")
+    said = send(run_, view, "allow", lasts)
+    refused, again = int(said.get("refused", 0)), int(said.get("again", 0))
+    made = max(0, int(said["ask"]["held"]) - refused - again)
+    why = f"mcp-jail why {plain_text(view.server)} says why"
+    if refused and not made:
+        bullet(f"allowed {told(lasts)}, but refused all the same: {why}")
         return ExitCode.NEGATIVE
-    if always is None:
+    if always is not None:
+        _write(run_, view, always)
+    else:
         bullet(f"allowed {told(lasts)}")
-        return ExitCode.OK
+    if refused or again:
+        bullet(f"of the calls that waited for it, {made} went on")
+    if refused:
+        bullet(f"{refused} of them refused all the same: {why}")
+    if again:
+        bullet(f"{again} of them waits for another answer: mcp-jail asks")
+    return ExitCode.OK
+
+
+def _write(run_: Run, view: AskView, always: Always) -> None:
+    """Write the rule, and wait until the run goes by it: from then on it alone decides."""
     try:
         write(always)
     except JailError as error:
         raise UsageError(
-            f"allowed until this run ends, but the rule was not written: {error.message}",
+            f"allowed, but only what waited: the rule was not written: {error.message}",
             hint=error.hint,
         ) from error
     bullet(f"allowed always; written into {always.path}:")
     for line in always.yaml.splitlines():
         bullet(f"  {line}")
-    return ExitCode.OK
+    if not is_taken_up(run_, view.ticket):
+        bullet("the server that runs has not taken the rule up: mcp-jail ps says why")
 
 
 def _asked(lasts: str | None) -> str:

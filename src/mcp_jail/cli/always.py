@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 
+from mcp_jail.asks.calling import call
 from mcp_jail.asks.protocol import AskView
 from mcp_jail.config.rule_edit import rule_yaml, with_rule
 from mcp_jail.core.rules.narrow import NoRule, narrowest, section_of
-from mcp_jail.errors import UsageError
+from mcp_jail.errors import NotAnsweredError, UsageError
 from mcp_jail.proxy.prepare import Judged, judge
 from mcp_jail.store.places import find_places
 from mcp_jail.store.policies import PolicyKind, kind_of
@@ -16,6 +19,9 @@ from mcp_jail.store.runs import Run
 
 # Times a policy is read again because another command wrote it first.
 _TRIES = 10
+
+# Seconds until a run has looked at its policy, which it does a few times a second.
+_PATIENCE = 10.0
 
 
 class Always(msgspec.Struct, frozen=True):
@@ -43,6 +49,19 @@ def write(always: Always) -> None:
             continue
         return
     raise UsageError(f"'{always.path}' changes all the time", hint="try again later")
+
+
+def is_taken_up(run: Run, ticket: str) -> bool:
+    """Whether a run goes by the rule: the answer that stood in for it counts no more, then."""
+    end = time.monotonic() + _PATIENCE
+    try:
+        while ticket in {each["ticket"] for each in call(run, "grants").get("grants", [])}:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.05)
+    except NotAnsweredError:
+        return True  # it has ended; the next one reads the policy anew
+    return True
 
 
 def _edited(run: Run, view: AskView) -> tuple[Judged, str, str]:

@@ -44,11 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.revoke is not None:
         named = [run for run, view in found if view.ticket == arguments.revoke.upper()]
         if not named:
-            raise UsageError(f"no answer counts under '{plain_text(arguments.revoke)}'")
+            raise UsageError(
+                f"no answer counts under '{plain_text(arguments.revoke)}'",
+                hint="what you allowed for always is a rule of the policy: take it out there",
+            )
         call(named[0], "revoke", ticket=arguments.revoke.upper())
         bullet(f"taken back: {arguments.revoke.upper()}")
-        if any(v.lasts == "always" for _, v in found if v.ticket == arguments.revoke.upper()):
-            bullet("its rule still stands in the policy and lets the call pass: take it out there")
         return ExitCode.OK
     views = [view for _, view in found]
     if arguments.json:

@@ -222,7 +222,9 @@ class Control:
         yield Answered(request.ticket, answer)
         # What was allowed is judged anew, and may be refused all the same: by a limit, by the lock.
         refused = self._status()["denials"] - before if answer.verdict is Verdict.ALLOW else 0
-        told = {"lasts": answer.lasts.value, "refused": refused}
+        again = self._asks.of_binding(ask.binding)  # what was allowed once lets one call pass
+        waits = 0 if again is None else self._asks.held_by(again.ticket)
+        told = {"lasts": answer.lasts.value, "refused": refused, "again": waits}
         return {"ask": msgspec.to_builtins(view), **told}
 
 

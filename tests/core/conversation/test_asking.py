@@ -255,6 +255,29 @@ def test_an_answer_for_a_tool_does_not_survive_a_change_of_it(era: str) -> None:
 
 
 @both_eras
+@pytest.mark.parametrize("is_given", ["before", "meanwhile"])
+def test_an_answer_for_a_tool_does_not_come_back_with_the_words_it_was_to(
+    era: str, is_given: str
+) -> None:
+    changed = tool("a") | {"description": "deletes all"}
+    lock = approve(approved(tool("a")), approved(tool("a")))
+    play = asking(era, approved=lock, lock=REVIEW)
+    play.lists(tool("a"))
+    play.calls("a", "one")
+    if is_given == "before":
+        says_yes(play, lasts=Lasts.SESSION)
+        assert len(forwarded(play)) == 1
+    play.lists(changed)
+    if is_given == "meanwhile":
+        says_yes(play, lasts=Lasts.SESSION)
+    went = len(forwarded(play))
+    play.lists(tool("a"))
+    play.calls("a", "two")
+    assert len(forwarded(play)) == went
+    assert len(play.asks) == 2
+
+
+@both_eras
 def test_a_tool_that_nobody_approved_is_no_ask(era: str) -> None:
     play = asking(era, approved=approved(tool("a")), lock=REVIEW)
     play.lists(tool("a"), tool("b"))

@@ -10,6 +10,7 @@ from mcp_jail.core.conversation import in_client
 from mcp_jail.core.conversation.asks import Answer, Lasts
 from mcp_jail.core.conversation.events import Answered, Tick
 from mcp_jail.core.policy import Verdict
+from mcp_jail.core.recorded.audit import Kind
 from plays import ERAS, FORM, OFFERS, Play
 
 both_eras = pytest.mark.parametrize("era", ERAS)
@@ -178,8 +179,41 @@ def test_an_answer_given_elsewhere_takes_the_question_back(era: str) -> None:
         play.replies(asked, result=said("deny"))
         assert len(forwarded(play)) == 1
     else:
-        answers(play, said("deny"))
+        answers(play, said("allow once"))
         assert len(forwarded(play)) == 1, "the first answer counts"
+
+
+NOES: Final[dict[str, dict[str, Any]]] = {"a choice": said("deny"), "a no": {"action": "decline"}}
+
+
+@pytest.mark.parametrize("no", NOES)
+@pytest.mark.parametrize("lasts", [Lasts.ONCE, Lasts.SESSION, Lasts.ALWAYS])
+def test_a_later_no_in_the_client_wins_as_long_as_the_call_was_not_made(
+    no: str, lasts: Lasts
+) -> None:
+    """In the modern era it is made by the retry, which here brings the no along."""
+    play = asking("modern")
+    play.calls("t", arguments=ARGUMENTS)
+    play.handle(Answered("TICK01", Answer(verdict=Verdict.ALLOW, lasts=lasts, by="command line")))
+    answers(play, NOES[no])
+    assert forwarded(play) == []
+    assert "denied by the user" in play.text
+    assert "a no in the client came after the answer to TICK01" in play.told[-1]
+    late = [entry for entry in play.entries if entry.kind is Kind.ANSWER][-1]
+    assert (late.verdict, late.detail["by"], late.detail["late"]) == ("deny", "client", True)
+    play.calls("t", "again", arguments=ARGUMENTS)
+    assert forwarded(play) == []
+    assert "denied by the user" in play.text
+
+
+def test_a_question_that_is_closed_after_a_yes_elsewhere_denies_nothing() -> None:
+    """Whoever answered in a terminal has no other way to be rid of it."""
+    play = asking("modern")
+    play.calls("t", arguments=ARGUMENTS)
+    yes = Answer(verdict=Verdict.ALLOW, lasts=Lasts.ONCE, by="command line")
+    play.handle(Answered("TICK01", yes))
+    answers(play, {"action": "cancel"})
+    assert len(forwarded(play)) == 1
 
 
 UNASKED: Final[dict[str, dict[str, Any]]] = {
@@ -291,7 +325,7 @@ def test_questions_that_are_remembered_are_bounded() -> None:
     for number in range(in_client.REMEMBERED_LIMIT + 10):
         play.handle(Tick(number * 3.0))
         play.calls("t", number, arguments={"n": number})
-    assert len(play.talk._asking.in_client._tickets) == in_client.REMEMBERED_LIMIT
+    assert len(play.talk._asking.in_client._asks) == in_client.REMEMBERED_LIMIT
 
 
 @both_eras

@@ -17,6 +17,7 @@ from mcp_jail.core.approved import lock as locks
 from mcp_jail.core.approved.bare import bare_resource
 from mcp_jail.core.approved.listed import Item, News, Page, Standing
 from mcp_jail.core.approved.lock import Change, Drift, ItemKind, Lock, Pin
+from mcp_jail.core.approved.other_words import OtherWords
 from mcp_jail.core.approved.seen import ITEMS_LIMIT, Seen
 from mcp_jail.core.policy import LockFirst, LockPolicy
 
@@ -55,6 +56,7 @@ class Catalogue:
         self._known: dict[ItemKind, dict[str, _Known]] = {kind: {} for kind in ItemKind}
         self._walks: dict[tuple[ItemKind, bool], _Walk] = {}
         self._noted: set[tuple[str, str]] = set()
+        self._other_words = OtherWords()
         self._trusted: dict[str, Pin] = {}
         self._fresh: dict[str, Pin] = {}  # trusted, and not written down yet
         self._may_trust = True
@@ -123,10 +125,16 @@ class Catalogue:
         known = self._known[kind].get(name)
         return None if known is None else known.pin.value
 
-    def digest_of(self, kind: ItemKind, name: str) -> str:
-        """The digest an item is approved under; empty without a lock or where it was not seen."""
+    def words_of(self, kind: ItemKind, name: str) -> str:
+        """What an answer about an item is bound to: its digest, and how often that was another.
+
+        Words that came back are not those that an answer was to. Empty without a lock or where the
+        item was not seen.
+        """
         known = self._known[kind].get(name)
-        return "" if known is None or not self._policy.enabled else known.pin.digest
+        if known is None or not self._policy.enabled:
+            return ""
+        return f"{known.pin.digest} {self._other_words.count(locks.key_of(kind, name))}"
 
     def drift_of(self, kind: ItemKind, name: str) -> Drift | None:
         """How an item differs that was seen, from what was approved of it in its era."""
@@ -221,6 +229,7 @@ class Catalogue:
             walk[item.name] = _TWICE if is_twice else pin.digest
         is_approved = not is_twice and self._approves(key, pin)
         known[item.name] = _Known(pin, is_approved, is_twice)
+        self._other_words.note(key, pin)
         if not is_approved and (drift := self.drift_of(page.kind, item.name)) is not None:
             self._note(drift)
         return known[item.name]

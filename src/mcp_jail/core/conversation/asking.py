@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from mcp_jail.core.conversation import replies, walks
-from mcp_jail.core.conversation.asks import NO_SECONDS, Answer, Ask, Grant, Held, Lasts, binding_of
+from mcp_jail.core.conversation import ask_words, replies, walks
+from mcp_jail.core.conversation.asks import Answer, Ask, Grant, Held, Lasts, binding_of, for_a_while
 from mcp_jail.core.conversation.events import (
     AskOver,
     AskPerson,
@@ -23,8 +23,6 @@ from mcp_jail.core.conversation.events import (
     NotAnswered,
     Record,
     Tell,
-    ToClient,
-    ToServer,
 )
 from mcp_jail.core.conversation.in_client import InClient
 from mcp_jail.core.conversation.questions import Refusal
@@ -125,7 +123,7 @@ class Asking:
             is_uri=subject.is_uri,
         )
         state.asks.begin(ask)
-        told = Tell(_told(ask))
+        told = Tell(ask_words.told(ask))
         return ask, [Record(self._entry(ask, Kind.ASK, "ask")), told, AskPerson(ask)]
 
     def later(self, wanted: Sequence[Refusal]) -> tuple[list[Effect], int, str]:
@@ -148,18 +146,28 @@ class Asking:
         said = self.in_client.answered(id, answer)
         if said is None:
             return None
-        ticket, answered = said
-        return [] if answered is None else self.answer(ticket, answered)
+        ask, answered = said
+        return [] if answered is None else self.answer(ask.ticket, answered)
 
-    def retried(self, request: Request) -> tuple[Request, list[Effect]]:
-        """A call that is made again with an answer to us, without it, and what comes of that."""
+    def retried(
+        self, request: Request, treatment: Treatment
+    ) -> tuple[Request | None, list[Effect]]:
+        """A call that is made again with an answer to us, without it, and what comes of that.
+
+        None for one that comes with a "no" to what was answered elsewhere meanwhile: the call has
+        not been made, so the last word counts.
+        """
         said = self.in_client.retried(request.params)
         if said is None:
             return request, []
-        ticket, answered = said
+        ask, answered = said
         params = {n: each for n, each in request.params.items() if n not in mcp.RETRY_MEMBERS}
-        effects = [] if answered is None else self.answer(ticket, answered)
-        return Request(request.id, request.method, params), effects
+        again = Request(request.id, request.method, params)
+        if answered is None:
+            return again, []
+        if self._state.asks.get(ask.ticket) is None and answered.verdict is Verdict.DENY:
+            return None, self._late_no(ask, answered, Held(again, treatment, self._state.now))
+        return again, self.answer(ask.ticket, answered)
 
     # What becomes of it
 
@@ -171,7 +179,7 @@ class Asking:
             return []
         effects: list[Effect] = []
         for ask, held in state.asks.late(state.now):
-            effects += [self._call_entry(ask, held, Verdict.ASK, _WAITS), _late(ask, held)]
+            effects += [self._call_entry(ask, held, Verdict.ASK, _WAITS), ask_words.late(ask, held)]
         for ask in state.asks.expired(state.now):
             entry = self._entry(ask, Kind.ANSWER, "expired")
             effects += [Record(entry), AskOver(ask, "expired"), *self.in_client.over(ask)]
@@ -187,7 +195,7 @@ class Asking:
         is_no = answer.verdict is Verdict.DENY
         counts = answer
         if is_no and held and answer.lasts is Lasts.ONCE:  # it ends all that wait for it
-            counts = msgspec.structs.replace(answer, lasts=Lasts.TIME, seconds=NO_SECONDS)
+            counts = for_a_while(answer)
         state.asks.grant(ask, counts, state.now)
         detail = {"by": answer.by, "lasts": answer.lasts.value}
         entry = self._entry(ask, Kind.ANSWER, answer.verdict.value, detail)
@@ -209,6 +217,7 @@ class Asking:
             effects += [Record(entry), AskOver(ask, verdict.value), *self.in_client.over(ask)]
             for each in held:
                 effects += self._judge(each)
+        self._state.asks.leave_to_rules(lambda ask: self._by_policy(ask) is not Verdict.ASK)
         return effects
 
     def refuse(self, tried: NotAnswered) -> list[Effect]:
@@ -244,13 +253,21 @@ class Asking:
             effects += self.in_client.take_back(ask)  # nobody waits for it there any more
         return effects
 
+    def _late_no(self, ask: Ask, answer: Answer, held: Held) -> list[Effect]:
+        """Deny what somebody allowed elsewhere before, and say so to whoever that was."""
+        state = self._state
+        state.asks.grant(ask, for_a_while(answer), state.now)
+        detail = {"by": answer.by, "lasts": answer.lasts.value, "late": True}
+        record = Record(self._entry(ask, Kind.ANSWER, answer.verdict.value, detail))
+        return [record, Tell(ask_words.told_of_late_no(ask)), *self._denied(ask, held)]
+
     def _denied(self, ask: Ask, held: Held) -> list[Effect]:
         self._state.tally.denials += 1
-        told = _told_to_sender(held, replies.DENIED_BY_USER, mcp.DENIED)
+        told = ask_words.told_to_sender(held, replies.DENIED_BY_USER, mcp.DENIED)
         return [self._call_entry(ask, held, Verdict.DENY, _DENIED), told]
 
     def _too_many(self, held: Held, subject: Subject, decision: Decision) -> list[Effect]:
-        told = _told_to_sender(held, TOO_MANY, mcp.TOO_OFTEN)
+        told = ask_words.told_to_sender(held, TOO_MANY, mcp.TOO_OFTEN)
         if held.treatment is None and not self._state.tally.question_refused():
             return [told]
         if held.treatment is not None:
@@ -267,7 +284,7 @@ class Asking:
             reason=_FULL,
             arguments=arguments,
             digest=digest,
-            detail=_sender(held),
+            detail=ask_words.sender(held),
         )
         to_person = f"denied {replies.short(subject.name or held.request.method)}: {_FULL}"
         return [Record(entry), Tell(to_person), told]
@@ -276,12 +293,14 @@ class Asking:
         """What the ask is bound to; the item's digest is the one it is approved under."""
         treatment = mcp.CLIENT_REQUESTS.get(method)
         kind = treatment and walks.kind_needed(treatment, is_uri=subject.is_uri)
-        item = "" if kind is None else self._state.catalogue.digest_of(kind, subject.name)
+        item = "" if kind is None else self._state.catalogue.words_of(kind, subject.name)
         return binding_of(method, subject.name, item, subject.arguments)
 
     def _call_entry(self, ask: Ask, held: Held, verdict: Verdict, reason: str) -> Record:
         """The entry of a request that is not passed on now."""
-        entry = self._entry(ask, Kind.CALL, verdict.value, {"ask": ask.ticket} | _sender(held))
+        entry = self._entry(
+            ask, Kind.CALL, verdict.value, {"ask": ask.ticket} | ask_words.sender(held)
+        )
         id = self._state.in_flight.fresh_id()
         return Record(msgspec.structs.replace(entry, id=id, reason=reason))
 
@@ -314,28 +333,3 @@ def _by_grant(decision: Decision, grant: Grant | None) -> Decision | None:
     return msgspec.structs.replace(
         decision, verdict=verdict, reason=reason, hint="", ask=grant.ask.ticket
     )
-
-
-def _told(ask: Ask) -> str:
-    """The line on the error stream."""
-    return (
-        f"asks you about {replies.short(ask.name or ask.method)}; "
-        f"answer with: mcp-jail allow {ask.ticket}, or mcp-jail deny {ask.ticket}"
-    )
-
-
-def _late(ask: Ask, held: Held) -> Effect:
-    return _told_to_sender(held, replies.waiting_text(ask.ticket), mcp.WAITING)
-
-
-def _told_to_sender(held: Held, text: str, code: int) -> Effect:
-    """The words for who waits: a model reads them, a server gets no more than that it is so."""
-    id = held.request.id
-    if held.treatment is None:
-        return ToServer(wire.render_error(id, code, "the user has not allowed it"), is_reply=True)
-    era = mcp.era_of(held.request.params)
-    return ToClient(replies.refusal_in_words(id, held.treatment, era, text, code=code))
-
-
-def _sender(held: Held) -> dict[str, Any]:
-    return {"from": "server"} if held.treatment is None else {}

@@ -8,6 +8,7 @@ where all this lives, in the memory of one run. Times are seconds of one monoton
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final
 
@@ -34,6 +35,9 @@ SERVERS_PER_MINUTE: Final = 10
 # once must not ask a person once more.
 NO_SECONDS: Final = 60.0
 
+# Seconds that a yes for always counts before its rule is taken up: it is written after the answer.
+RULE_SECONDS: Final = 60.0
+
 # Requests held by all asks: the same call said again and again before it is answered.
 HELD_LIMIT: Final = 1_000
 
@@ -47,7 +51,7 @@ class Lasts(Enum):
     ONCE = "once"  # for one call, which may come after the ask has been waited for in vain
     TIME = "time"
     SESSION = "session"  # until this run ends
-    ALWAYS = "always"  # as SESSION; who answers writes a rule into the policy as well
+    ALWAYS = "always"  # until the rule is taken up that who answers writes into the policy
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +61,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     lasts: Lasts
     by: str
     seconds: float = 0.0
+
+
+def for_a_while(no: Answer) -> Answer:
+    """A "no" that counts for the same call again, which a model makes at once."""
+    return msgspec.structs.replace(no, lasts=Lasts.TIME, seconds=NO_SECONDS)
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -244,6 +253,8 @@ class Asks:
             until = now + self.remember
         elif answer.lasts is Lasts.TIME:
             until = now + answer.seconds
+        elif answer.lasts is Lasts.ALWAYS:
+            until = now + RULE_SECONDS
         self._grants[ask.binding] = Grant(ask=ask, answer=answer, since=now, until=until)
         return True
 
@@ -266,6 +277,12 @@ class Asks:
                 del self._grants[binding]
                 return grant
         return None
+
+    def leave_to_rules(self, decides: Callable[[Ask], bool]) -> None:
+        """Forget what was allowed for always where the policy decides by now, however it does."""
+        for binding, grant in list(self._grants.items()):
+            if grant.answer.lasts is Lasts.ALWAYS and decides(grant.ask):
+                del self._grants[binding]
 
     def _forget_old_grants(self, now: float) -> None:
         over = [binding for binding, grant in self._grants.items() if not grant.counts(now)]

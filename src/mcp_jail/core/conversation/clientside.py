@@ -81,7 +81,9 @@ class ClientSide:
                 | Treatment.COMPLETE
                 | Treatment.TASK
             ):
-                retried, effects = self._asking.retried(request)
+                retried, effects = self._asking.retried(request, treatment)
+                if retried is None:
+                    return effects
                 return [*effects, *self._calls.judge(retried, treatment)]
             case _:
                 assert_never(treatment)

@@ -54,7 +54,7 @@ class InClient:
     def __init__(self, state: State) -> None:
         self._state = state
         self.phrase = ""
-        self._tickets: dict[str, str] = {}  # by our id, or by our token in the modern era
+        self._asks: dict[str, Ask] = {}  # by our id, or by our token in the modern era
         self._dismissed: set[str] = set()  # tickets whose question was closed without an answer
 
     def can(self, request: Request, ask: Ask) -> bool:
@@ -76,7 +76,7 @@ class InClient:
 
     def is_open(self, ask: Ask) -> bool:
         """Whether the client has a question about this already."""
-        return ask.ticket in self._tickets.values()
+        return any(each.ticket == ask.ticket for each in self._asks.values())
 
     def put(self, ask: Ask) -> Effect:
         """The question as a request (legacy era)."""
@@ -93,8 +93,8 @@ class InClient:
     def over(self, ask: Ask) -> list[Effect]:
         """Take the question back that is open still: somebody answered elsewhere.
 
-        In the modern era nothing can be taken back: who answers late makes the call again by that,
-        and it goes by the answer that was first.
+        In the modern era nothing can be taken back: who answers late makes the call again by that.
+        A "no" counts then, since the call has not been made; else the answer that was first.
         """
         self._dismissed.discard(ask.ticket)
         if not self._state.opening.is_legacy:
@@ -104,40 +104,40 @@ class InClient:
     def take_back(self, ask: Ask) -> list[Effect]:
         """Close the questions about an ask that are open still (legacy era)."""
         effects: list[Effect] = []
-        for id in [each for each, ticket in self._tickets.items() if ticket == ask.ticket]:
-            del self._tickets[id]
+        for id in [id for id, each in self._asks.items() if each.ticket == ask.ticket]:
+            del self._asks[id]
             params = {"requestId": id, "reason": "answered elsewhere"}
             cancelled = Notification("notifications/cancelled", params)
             effects.append(ToClient(wire.render(cancelled)))
         return effects
 
-    def answered(self, id: MessageId | None, answer: Any) -> tuple[str, Answer | None] | None:
-        """The ticket that a client's answer is about and what it says, None where it is not ours.
+    def answered(self, id: MessageId | None, answer: Any) -> tuple[Ask, Answer | None] | None:
+        """The ask that a client's answer is about and what it says, None where it is not ours.
 
         An answer that says nothing, such as a form that was closed, leaves the ask open.
         """
-        ticket = self._tickets.pop(id, None) if type(id) is str else None
-        if ticket is None:
+        ask = self._asks.pop(id, None) if type(id) is str else None
+        if ask is None:
             return None
         said = self._said(answer)
-        if said is None and self._state.asks.get(ticket) is not None:
-            self._dismissed.add(ticket)
-        return ticket, said
+        if said is None and self._state.asks.get(ask.ticket) is not None:
+            self._dismissed.add(ask.ticket)
+        return ask, said
 
-    def retried(self, params: dict[str, Any]) -> tuple[str, Answer | None] | None:
+    def retried(self, params: dict[str, Any]) -> tuple[Ask, Answer | None] | None:
         """The same of a call that is made again with the answer; each is answered once."""
         token, answers = params.get("requestState"), params.get("inputResponses")
-        if type(token) is not str or token not in self._tickets:
+        if type(token) is not str or token not in self._asks:
             return None
         answer = answers.get(_KEY) if type(answers) is dict and answers.keys() <= {_KEY} else None
         return self.answered(token, answer)
 
     def _remember(self, ask: Ask) -> str:
         """An id nobody can guess, under which an answer comes; the oldest of too many goes."""
-        if len(self._tickets) >= REMEMBERED_LIMIT:
-            del self._tickets[next(iter(self._tickets))]
+        if len(self._asks) >= REMEMBERED_LIMIT:
+            del self._asks[next(iter(self._asks))]
         id = self._state.in_flight.fresh_id()
-        self._tickets[id] = ask.ticket
+        self._asks[id] = ask
         return id
 
     def _said(self, answer: Any) -> Answer | None:
