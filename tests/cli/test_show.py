@@ -209,3 +209,44 @@ def test_how_the_lock_stands_is_shown(tmp_path: Path) -> None:
 def test_what_a_policy_says_of_its_lock_is_shown(home: Home, text: str, words: str) -> None:
     home.write_policy(POLICY + text)
     assert words in " ".join(said(home, "show", "fs").split())
+
+
+OURS = (
+    ".config/mcp-jail",
+    ".config/mcp-jail/policies/fs.yaml",
+    ".local/state/mcp-jail",
+    ".local/state/mcp-jail/run",
+    ".local/state/mcp-jail/key",
+    ".local/state/mcp-jail/locks",
+    ".local/state/mcp-jail/fs.jsonl",
+    ".local/share/mcp-jail/homes",
+)
+
+
+@pytest.mark.parametrize("how", ["read_only", "read_write"])
+@pytest.mark.parametrize("name", OURS)
+def test_nothing_of_ours_is_shared(home: Home, name: str, how: str) -> None:
+    path = home.path / name
+    if path.suffix in {".jsonl", ".yaml"} or path.name == "key":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    else:
+        path.mkdir(parents=True, exist_ok=True)
+    home.write_policy(f"filesystem: {{{how}: [~/{name}]}}\n")
+    assert "cannot be shared" in said(home, "show", "fs", "--", "true", code=2)
+
+
+def test_nothing_of_ours_is_shared_by_a_mount_of_it(home: Home) -> None:
+    (home.state / "run").mkdir(parents=True)
+    (home.projects / "bound").mkdir()
+    home.write_policy("filesystem: {read_only: [~/projects/bound]}\n")
+    bind = f"mount --bind {home.state}/run {home.projects}/bound"
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", f"{bind} && {MCP_JAIL} show fs -- true"],
+        capture_output=True,
+        text=True,
+        env=home.environ(COLUMNS="200"),
+        check=False,
+    )
+    assert done.returncode == 2, done.stdout
+    assert f"it is '{home.state}/run' by another name" in done.stderr

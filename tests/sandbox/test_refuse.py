@@ -78,6 +78,36 @@ def test_nothing_of_ours_can_be_written(
     assert str(inner) in caught.value.message
 
 
+@pytest.mark.parametrize("name", [".", "run", "key", "locks/x.json", "link", "hard"])
+@pytest.mark.parametrize("how", ["read", "write"])
+def test_nothing_that_is_hidden_is_shared_by_its_own_name(
+    name: str, how: str, home: Path, make: Planner
+) -> None:
+    state = home / "state"
+    for folder in ("run", "locks"):
+        (state / folder).mkdir(parents=True)
+    for file in ("key", "locks/x.json"):
+        (state / file).touch()
+    (home / "link").symlink_to(state / "run")
+    (home / "hard").hardlink_to(state / "key")
+    share = home / name if name in {"link", "hard"} else state / name
+    with pytest.raises(ShareError, match=r"our state|by another name"):
+        make(**{how: (share,)}, ours=(Ours(path=str(state), what="our state", mask=True),))
+
+
+def test_what_only_must_not_be_changed_is_read_though_it_lies_in_what_is_hidden(
+    home: Path, make: Planner
+) -> None:
+    """As packages do where all of ours lies under one directory (MCP_JAIL_HOME)."""
+    tree = home / "ours/packages/one"
+    tree.mkdir(parents=True)
+    ours = (
+        Ours(path=str(home / "ours"), what="ours", mask=True),
+        Ours(path=str(home / "ours/packages"), what="packages"),
+    )
+    assert str(tree) in {mount.source for mount in make(read=(tree,), ours=ours).mounts}
+
+
 def test_ours_that_does_not_exist_yet_cannot_be_written_either(home: Path, make: Planner) -> None:
     (home / "state").mkdir()
     ours = Ours(path=str(home / "state/later/policy.yaml"), what="policy")

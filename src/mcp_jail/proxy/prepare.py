@@ -275,6 +275,9 @@ def declared_cwd(policy: Policy, home: str) -> str | None:
     return expand_home(policy.server.cwd, home)
 
 
+_RUNNING = "mcp-jail's running jails"
+
+
 def _ours(judged: Judged, audit: str) -> tuple[Ours, ...]:
     """What no server may write, and what it may not even see."""
     places = judged.on_disk
@@ -282,7 +285,8 @@ def _ours(judged: Judged, audit: str) -> tuple[Ours, ...]:
         Ours(path=os.path.dirname(places.policies), what="mcp-jail's policies", mask=True),
         Ours(path=places.state, what="mcp-jail's audit, locks and state", mask=True),
         Ours(path=places.packages, what="mcp-jail's packages"),
-        Ours(path=places.runtime, what="mcp-jail's running jails", mask=True),
+        Ours(path=places.homes, what="what servers keep in their homes", mask=True),
+        *(Ours(path=path, what=_RUNNING, mask=True) for path in places.runtimes),
         Ours(path=judged.file.path, what="the policy itself"),
         Ours(path=audit, what="the audit file"),
         *(Ours(path=path, what="what a secret comes from") for path in _secret_paths(judged)),

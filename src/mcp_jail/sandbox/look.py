@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Final
 
@@ -26,6 +27,9 @@ from mcp_jail.sandbox.system import System, look_at_system
 from mcp_jail.sandbox.toolchain import SCRIPTS, Toolchain
 from mcp_jail.sandbox.walk import Kind, Seen, see
 
+# Entries of a directory of ours that are known again under another path.
+OURS_LIMIT: Final = 4096
+
 # Entries of a writable share that are asked whether they are projects with a client's settings.
 PROJECTS_LIMIT: Final = 1024
 
@@ -39,6 +43,7 @@ class Looks(Value, frozen=True):
     system: System
     seen: dict[str, Seen]  # by the path as it was given: shares, homes, cwd, programs
     ours: dict[str, Seen]
+    ours_elsewhere: dict[str, str]  # shares by a bind or a hard link, and what of ours they lead to
     credentials: tuple[Seen, ...]  # those that exist below a share, directories and files
     secrets: tuple[str, ...]  # where credentials of a home really lie, if a link leads there
     drawers: tuple[str, ...]  # where the parents of credentials really lie
@@ -60,10 +65,12 @@ def look(spec: JailSpec, toolchain: Toolchain, guarded: Guarded, *, home: str, u
     homes = [seen[path].real for path in guarded.homes]
     walked = [r for r in given if not too_much(r) and not any(lies_in(h, r) for h in homes)]
     sockets = tuple(sockets_below(walked))
+    ours = {each.path: see(each.path) for each in guarded.ours}
     return Looks(
         system=look_at_system(uid),
         seen=seen,
-        ours={ours.path: see(ours.path) for ours in guarded.ours},
+        ours=ours,
+        ours_elsewhere=dict(_elsewhere((seen[s.path] for s in spec.shares), guarded, ours)),
         credentials=tuple(_credentials(guarded.homes, roots)),
         secrets=tuple(_behind_links(guarded.homes, _SECRET)),
         drawers=tuple(seen.real for seen in _in_homes(guarded.homes, DRAWERS)),
@@ -73,6 +80,33 @@ def look(spec: JailSpec, toolchain: Toolchain, guarded: Guarded, *, home: str, u
         scripts=tuple(see(path) for path in _scripts(spec)),
         home_links=tuple(_home_links(spec.keep_home, seen[home].real, [*roots])),
     )
+
+
+def _elsewhere(
+    shares: Iterable[Seen], guarded: Guarded, ours: dict[str, Seen]
+) -> Iterator[tuple[str, str]]:
+    """Shares that are ours, or lie in it, though no path of theirs says so."""
+    shown = {ours[each.path].real for each in guarded.ours if not each.mask}
+    known: dict[tuple[int, int], str] = {}
+    for each in guarded.ours:
+        top = ours[each.path]
+        if each.mask and top.kind is Kind.DIRECTORY:
+            below = sorted(_names_in(top.real))[:OURS_LIMIT]
+            paths = [top.real, *(os.path.join(top.real, name) for name in below)]
+            known |= {found: path for path in paths if path not in shown for found in _at(path)}
+    for share in shares:
+        place = share.real
+        while place != "/" and share.identity is not None:
+            named = (known[found] for found in _at(place) if found in known)
+            yield from ((share.path, path) for path in named if path != place)
+            place = os.path.dirname(place)
+
+
+def _at(path: str) -> Iterator[tuple[int, int]]:
+    """What stands at a path: device and inode, whatever the path is called."""
+    with suppress(OSError):
+        status = os.lstat(path)
+        yield (status.st_dev, status.st_ino)
 
 
 def _credentials(homes: Iterable[str], roots: list[str]) -> Iterable[Seen]:

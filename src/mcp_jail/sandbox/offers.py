@@ -73,8 +73,9 @@ def _lies_in(path: str, real: str, secret: str) -> bool:
 
 def _ours(environ: Mapping[str, str]) -> tuple[Ours, ...]:
     places = find_places(environ)
-    held = (os.path.dirname(places.policies), places.state, places.packages, places.runtime)
-    return tuple(Ours(path=path, what="mcp-jail's own") for path in held)
+    hidden = (os.path.dirname(places.policies), places.state, places.homes, *places.runtimes)
+    of_servers = Ours(path=places.packages, what="mcp-jail's packages")
+    return (*(Ours(path=path, what="mcp-jail's own", mask=True) for path in hidden), of_servers)
 
 
 def _toolchain(

@@ -13,8 +13,8 @@ from mcp_jail.core.spec import Value
 class Ours(Value, frozen=True):
     """A path of ours (or of bwrap, or of a client) that no server may write.
 
-    `mask`: a directory that is hidden where it lies in a read-only share; what must only not be
-    changed (code, client settings) stays visible there.
+    `mask`: a directory that no server may read either: refused where it is named, hidden where it
+    lies in a read-only share. What must only not be changed (code, packages) stays visible there.
     """
 
     path: str

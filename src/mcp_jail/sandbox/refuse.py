@@ -90,6 +90,7 @@ def _faults(
     yield from _whole(share, seen, host)
     if share.why == _KEPT:  # a directory of ours, which no policy names
         return
+    yield from _of_ours(share, seen, guarded, looks)
     yield from _socket(share, seen)
     yield from _known_sockets(share, seen, looks)
     yield from _credential_files(share, seen, looks)
@@ -108,6 +109,23 @@ def _whole(share: Share, seen: Seen, host: Host) -> Iterator[Fault]:
             if home != "/" and lies_in(home, path):
                 message = f"'{share.path}' cannot be shared: it holds the home '{home}'"
                 yield Fault(share.path, message, _NARROW)
+
+
+def _of_ours(share: Share, seen: Seen, guarded: Guarded, looks: Looks) -> Iterator[Fault]:
+    """What is hidden inside of a share is not shared by its own name either."""
+    places = [(p, o) for o in guarded.ours for p in (o.path, looks.ours[o.path].real)]
+    for name in (share.path, seen.real):
+        holding = [(path, ours) for path, ours in places if lies_in(name, path)]
+        if holding:
+            path, ours = max(holding, key=lambda found: len(found[0]))
+            is_open = not ours.mask and looks.ours[ours.path].kind is Kind.DIRECTORY
+            if not is_open and any(each.mask for _, each in holding):
+                message = f"'{share.path}' cannot be shared: '{path}' is {ours.what}"
+                yield Fault(share.path, message, _NARROW)
+    if share.path in looks.ours_elsewhere:
+        path = looks.ours_elsewhere[share.path]
+        message = f"'{share.path}' cannot be shared: it is '{path}' by another name"
+        yield Fault(share.path, message, _NARROW)
 
 
 def _socket(share: Share, seen: Seen) -> Iterator[Fault]:
