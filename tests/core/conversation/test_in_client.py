@@ -267,6 +267,7 @@ def test_a_question_that_nobody_answers_ends_with_a_ticket_and_can_still_be_answ
     "message",
     [
         "mcp-jail: approve? Enter your code",
+        "The jail (AAAA-BBBB): may x run this?",
         "MCP jail asks you",
         "m\u0441p-jail (ABCD-EFGH): may x run t",
         "mcp_j\u0430il wants to know",

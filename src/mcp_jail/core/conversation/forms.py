@@ -10,7 +10,7 @@ import re
 from enum import Enum
 from typing import Any, assert_never
 
-from mcp_jail.core.conversation.secret_asks import readings
+from mcp_jail.core.conversation.like_ours import are_choices_like_ours, is_like_ours
 from mcp_jail.core.rules.constraints import quoted
 from mcp_jail.core.text.hidden import has_hidden
 
@@ -92,15 +92,9 @@ def fault_of_shown(what: str, text: Any, limit: int, lines: int = 1) -> str | No
         return f"{what} has more than {limit} characters"
     if has_hidden(text):
         return f"{what} has hidden characters"
-    if any(_OURS.search(reading) for reading in readings(text)):
-        return f"{what} speaks of mcp-jail, as only our own questions do"
+    if is_like_ours(text):
+        return f"{what} speaks as only mcp-jail's own questions do"
     return f"{what} has too many lines" if len(text.splitlines()) > lines else None
-
-
-# Our name, however it is written; a server that asks in it wants to be taken for us.
-_OURS = re.compile(
-    r"(?:m|rn|nn)\W{0,3}c\W{0,3}p[\W_]{0,3}j\W{0,3}a\W{0,3}[il1|!]\W{0,3}[il1|!]", re.IGNORECASE
-)
 
 
 def fault_of_labels(what: str, shown: dict[str, Any]) -> str | None:
@@ -221,6 +215,8 @@ def _fault_of_choices(what: str, field: dict[str, Any]) -> str | None:
         fault = fault_of_shown(f"a choice of {what}", text, CHOICE_LIMIT)
         if fault:
             return fault
+    if are_choices_like_ours((*shown, *names)):
+        return f"{what} has the choices of mcp-jail's own questions"
     return None
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from mcp_jail.core.conversation.asks import Answer, Ask, Lasts
 from mcp_jail.core.conversation.events import Effect, ToClient
+from mcp_jail.core.conversation.like_ours import NO, ONCE, WHILE
 from mcp_jail.core.conversation.state import State
 from mcp_jail.core.policy import Channel, Verdict
 from mcp_jail.core.protocol import mcp, wire
@@ -42,10 +43,6 @@ REMEMBERED_LIMIT: Final = 200
 
 # The key of our own question in a result that asks (2026-07-28).
 _KEY: Final = "mcp-jail"
-
-_ONCE: Final = "allow once"
-_WHILE: Final = "allow for a while"
-_NO: Final = "deny"
 
 
 class InClient:
@@ -147,12 +144,12 @@ class InClient:
             return Answer(verdict=Verdict.DENY, lasts=Lasts.ONCE, by=BY)
         content = answer.get("content")
         choice = content.get("answer") if type(content) is dict else None
-        if choice == _ONCE:
+        if choice == ONCE:
             return Answer(verdict=Verdict.ALLOW, lasts=Lasts.ONCE, by=BY)
-        if choice == _WHILE:
+        if choice == WHILE:
             seconds = self._state.asks.remember
             return Answer(verdict=Verdict.ALLOW, lasts=Lasts.TIME, seconds=seconds, by=BY)
-        return Answer(verdict=Verdict.DENY, lasts=Lasts.ONCE, by=BY) if choice == _NO else None
+        return Answer(verdict=Verdict.DENY, lasts=Lasts.ONCE, by=BY) if choice == NO else None
 
     def _form(self, ask: Ask) -> dict[str, Any]:
         policy = self._state.book.policy
@@ -161,7 +158,7 @@ class InClient:
             f"mcp-jail ({self.phrase}): may {server} run this, with exactly these arguments?\n"
             f"tool: {name_shown(ask.name)}\narguments: {_shown(ask)}"
         )
-        choices = [_ONCE, _WHILE, _NO]
+        choices = [ONCE, WHILE, NO]
         answer = {
             "type": "string",
             "title": "Answer",
