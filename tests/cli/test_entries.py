@@ -95,6 +95,21 @@ def test_a_log_is_followed_over_runs_and_a_turn_of_the_file_in_the_order_they_we
     assert log.told == ""
 
 
+def test_a_log_is_followed_from_now_on(home: Home) -> None:
+    lines = run_lines("one", 5_000)
+    append(home, "fs", lines[:10])
+    later = iter(lines[10:])
+    with following(home, "fs", "-n", "0", "--json") as log:
+
+        def comes() -> bool:
+            append(home, "fs", [next(later)])
+            return bool(log.lines) or log.process.poll() is not None
+
+        wait_until(comes)
+        assert json.loads(log.lines[0])["n"] >= 10
+    assert log.told == ""
+
+
 def test_servers_that_are_new_are_followed_too(home: Home) -> None:
     append(home, "fs", run_lines("one", 0))
     with following(home) as log:

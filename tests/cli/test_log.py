@@ -118,7 +118,7 @@ def test_lines_that_are_no_entries_are_counted(
 
 
 def test_no_entries_at_all_cannot_be_asked_for() -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(UsageError, match="shows no entry"):
         run("files", "-n", "0")
 
 

@@ -182,6 +182,8 @@ ANSWER = b'{"v":1,"id":1,"op":"answer","ticket":"TICK01",'
         ANSWER + b'"verdict":"allow","lasts":"time","seconds":1e9}\n',
         ANSWER + b'"verdict":"allow","lasts":"time","seconds":-1}\n',
         ANSWER + b'"verdict":"allow","seconds":5}\n',
+        ANSWER + b'"verdict":"deny","verdict":"allow"}\n',
+        ANSWER + b'"verdict":"deny","verdic\\u0074":"allow"}\n',
         b"\xff\xfe\n",
         b"{" * 60_000 + b"\n",
     ],

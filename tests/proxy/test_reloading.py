@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from driver import ERAS, Client, Home, command, started, wait_until
+from mcp_jail.asks.calling import call_all
 from mcp_jail.store import runs
 from mcp_jail.store.places import SYSTEM_POLICIES, find_places
 from persons import served, ticket_of, waiting
@@ -93,6 +94,25 @@ def test_a_file_that_is_gone_is_refused_and_taken_up_when_it_is_back(
     home.write_policy(POLICY.replace("allow", "deny"))
     is_noticed(client, home, 2)
     wait_until(lambda: not passes(client))
+
+
+def test_a_change_that_was_refused_and_taken_back_is_refused_no_more(
+    client: Client, home: Home
+) -> None:
+    before = (home.policies / "fs.yaml").read_text()
+    replace(home, "name: fs\ntools: {default: alow}\n")
+    assert is_noticed(client, home)["verdict"] == "refused"
+    assert refusals(home) != [""]
+    replace(home, before)
+    assert is_noticed(client, home, 2)["verdict"] == "restored"
+    client.wait_for_stderr("the policy is again as it holds")
+    assert refusals(home) == [""]
+
+
+def refusals(home: Home) -> list[str]:
+    """What `ps` says of the policies of what runs."""
+    said, _ = call_all(find_places(home.environ()), "status")
+    return [each.ok["policy_refused"] for each in said]
 
 
 def test_an_idle_run_takes_a_change_up_too_and_tells_what_it_refuses(home: Home) -> None:

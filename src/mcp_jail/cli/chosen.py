@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from mcp_jail.errors import JailError, UsageError
@@ -38,10 +39,14 @@ def policy_of(arguments: argparse.Namespace) -> tuple[str | None, str | None]:
     return name, file
 
 
-def add_count(parser: argparse.ArgumentParser, default: int, what: str) -> None:
+def add_count(parser: argparse.ArgumentParser, default: int, what: str, *, least: int = 1) -> None:
     """Add -n N."""
     parser.add_argument(
-        "-n", type=_count, default=default, metavar="N", help=f"the last N {what} ({default})"
+        "-n",
+        type=partial(_count, least=least),
+        default=default,
+        metavar="N",
+        help=f"the last N {what} ({default})",
     )
 
 
@@ -85,7 +90,7 @@ def _moving(places: Places) -> list[str]:
     return found
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a number, at least 1, found '{text}'")
+def _count(text: str, *, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"expected a number, at least {least}, found '{text}'")
     return int(text)

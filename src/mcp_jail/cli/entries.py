@@ -97,7 +97,9 @@ def _follow(
     printer: _Printer,
 ) -> None:
     watched |= {audit: _Watched(Following(audit.path), Continuing()) for audit in audits()}
-    printer.print(in_order([_last(audit, each, count) for audit, each in watched.items()])[-count:])
+    # The last one is read in any case: what comes has to continue it.
+    last = in_order([_last(audit, each, max(1, count)) for audit, each in watched.items()])
+    printer.print(last[len(last) - min(count, len(last)) :])
     gone = select.poll()
     gone.register(sys.stdout.fileno(), 0)
     listed = time.monotonic()

@@ -52,7 +52,7 @@ _NO_WALL = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the name and the options."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="a policy's name (default: all)")
-    add_count(parser, 20, "entries")
+    add_count(parser, 20, "entries", least=0)
     parser.add_argument("--follow", action="store_true", help="go on with what comes, until Ctrl-C")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--verify", action="store_true", help="check that nothing was changed")
@@ -65,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     places = find_places()
     if arguments.follow:
         return _follow(places, arguments)
+    if arguments.n == 0:
+        raise UsageError("-n 0 shows no entry", hint="with --follow it shows those that come")
     audits = audits_of(places, _names(arguments))
     if arguments.against is not None and not (arguments.verify and arguments.name):
         raise UsageError("--against needs --verify and a NAME")

@@ -27,6 +27,7 @@ from mcp_jail.core.conversation.events import (
     Revoked,
 )
 from mcp_jail.core.policy import Verdict
+from mcp_jail.core.protocol.strict import written_members
 from mcp_jail.store.sockets import listen
 
 # Connections at once; each costs a descriptor. The oldest goes when one more comes.
@@ -144,6 +145,8 @@ class Control:
     def _hear(self, connection: _Connection, line: bytes) -> Iterator[FromPerson]:
         try:
             request = _decode(line)
+            if written_members(line) != len(msgspec.json.decode(line)):
+                raise msgspec.ValidationError("a key stands twice in it")
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             connection.put(Reply(error=Problem("bad-request", f"this is no request: {error}")))
             connection.hang_up_after()

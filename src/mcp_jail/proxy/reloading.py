@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from mcp_jail.core.conversation.events import PolicyChanged, PolicyRefused
+from mcp_jail.core.conversation.events import PolicyChanged, PolicyRefused, PolicyRestored
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.reloading import needing_restart, taken_up
 from mcp_jail.core.rules.decide import compile_rules
@@ -37,9 +37,10 @@ class PolicyKeeping:
         self._clock = clock
         self._paths = _paths(judged)
         self._version = self._versions()
+        self._is_refused = False
         self._next_look = clock() + LOOK_SECONDS
 
-    def look(self) -> PolicyChanged | PolicyRefused | None:
+    def look(self) -> PolicyChanged | PolicyRefused | PolicyRestored | None:
         """What became of the file since the last time, None where nothing did."""
         now = self._clock()
         if now < self._next_look:
@@ -49,11 +50,14 @@ class PolicyKeeping:
         if version == self._version:
             return None
         self._version = version
+        was_refused, self._is_refused = self._is_refused, False
         try:
-            return self._changed(self._read())
+            changed = self._changed(self._read())
         except JailError as error:
+            self._is_refused = True
             place = f" ({error.where})" if error.where is not None else ""
             return PolicyRefused(f"{error.message}{place}")
+        return PolicyRestored() if changed is None and was_refused else changed
 
     def seconds_left(self, now: float) -> float:
         """When the file is to be looked at again."""

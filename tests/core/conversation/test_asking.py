@@ -505,6 +505,10 @@ def test_ten_thousand_different_calls_stay_bounded() -> None:
     assert len(play.talk.asks.open) <= asks_module.OPEN_LIMIT
     assert len(play.talk.asks) <= asks_module.HELD_LIMIT
     assert len(play.asks) < 1000
+    said = [line for line in play.told if "too much is asked at once" in line]
+    assert 0 < len(said) <= 50, "one line a minute; the audit has each"
+    assert len(play.told) < 2000
+    assert verdicts(play, Kind.CALL).count("deny") == 10_000 - len(play.asks)
 
 
 def test_one_call_repeated_without_end_is_one_ask_and_bounded() -> None:
@@ -667,7 +671,7 @@ def test_one_too_many_is_written_down_and_told_by_its_name() -> None:
     for number in range(asks_module.NEW_PER_MINUTE):
         play.calls("t", number, arguments={"n": number})
     play.says("resources/read", "uri", uri="x://1")
-    assert play.told[-1] == "denied x://1: too much is asked at once"
+    assert play.told[-1].startswith("denied x://1: too much is asked at once; ")
     assert play.reply["error"]["code"] == mcp.TOO_OFTEN
     assert (play.entries[-1].name, play.entries[-1].rule) == ("x://1", "resources.default")
     for number in range(1_100):

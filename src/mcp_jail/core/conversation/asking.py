@@ -287,7 +287,9 @@ class Asking:
             detail=ask_words.sender(held),
         )
         to_person = f"denied {replies.short(subject.name or held.request.method)}: {_FULL}"
-        return [Record(entry), Tell(to_person), told]
+        to_person += "; what else is denied so for a minute is in the audit alone"
+        tell = [Tell(to_person)] if self._state.asks.may_tell_full(self._state.now) else []
+        return [Record(entry), *tell, told]
 
     def _binding(self, method: str, subject: Subject) -> str:
         """What the ask is bound to; the item's digest is the one it is approved under."""

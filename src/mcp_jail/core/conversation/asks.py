@@ -132,6 +132,7 @@ class Asks:
         self._grants: dict[str, Grant] = {}  # by binding
         self._begun: deque[float] = deque()
         self._begun_by_server: deque[float] = deque()
+        self._told_full: float | None = None
 
     def __len__(self) -> int:
         """The requests that are held."""
@@ -170,6 +171,12 @@ class Asks:
         return are_open < open_limit and len(begun) < (
             SERVERS_PER_MINUTE if theirs else NEW_PER_MINUTE
         )
+
+    def may_tell_full(self, now: float) -> bool:
+        """Whether to say that too much is asked: once a minute, as that is what is asked again."""
+        is_told = self._told_full is not None and now < self._told_full + _MINUTE
+        self._told_full = self._told_full if is_told else now
+        return not is_told
 
     def begin(self, ask: Ask) -> None:
         """Open an ask."""

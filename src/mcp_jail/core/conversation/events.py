@@ -72,6 +72,10 @@ class PolicyRefused(msgspec.Struct, frozen=True):
     reason: str
 
 
+class PolicyRestored(msgspec.Struct, frozen=True):
+    """After a change that was refused the policy is again what holds."""
+
+
 class NetTried(msgspec.Struct, frozen=True):
     """The server tried something on its network, or something became of it.
 
@@ -111,7 +115,7 @@ class Revoked(msgspec.Struct, frozen=True):
 
 
 # What persons write into files that are looked at between messages.
-FileChanged = LockChanged | PolicyChanged | PolicyRefused
+FileChanged = LockChanged | PolicyChanged | PolicyRefused | PolicyRestored
 
 FromPerson = Answered | NotAnswered | Revoked
 
@@ -125,6 +129,7 @@ Event = (
     | LockChanged
     | PolicyChanged
     | PolicyRefused
+    | PolicyRestored
     | NetTried
     | Tick
     | Answered

@@ -146,6 +146,12 @@ def policy_refused(name: str, reason: str) -> list[Effect]:
     return [Record(entry), Tell(told)]
 
 
+def policy_restored(name: str) -> list[Effect]:
+    """What is written down and told where a refused change was taken back."""
+    entry = Entry(kind=Kind.POLICY, name=name, verdict="restored")
+    return [Record(entry), Tell("the policy is again as it holds; the change was taken back")]
+
+
 def question_record(id: str, asked: Question | Refusal) -> Record:
     """The entry about something a server asks through the client."""
     decision = asked.decision

@@ -64,6 +64,7 @@ from mcp_jail.core.conversation.events import (
     Oversize,
     PolicyChanged,
     PolicyRefused,
+    PolicyRestored,
     Record,
     Revoked,
     ServerGone,
@@ -168,7 +169,7 @@ class Session:
             case AuditFailed():
                 self._state.is_closed = True
                 return self._server.end_all(mcp.INTERNAL_ERROR, UNRECORDED)
-            case LockChanged() | PolicyChanged() | PolicyRefused():
+            case LockChanged() | PolicyChanged() | PolicyRefused() | PolicyRestored():
                 return self._file_changed(event)
             case NetTried():
                 return self._tried(event)
@@ -197,6 +198,9 @@ class Session:
             case PolicyRefused(reason):
                 self._state.policy_refused = reason
                 return replies.policy_refused(self._state.book.policy.name, reason)
+            case PolicyRestored():
+                self._state.policy_refused = ""
+                return replies.policy_restored(self._state.book.policy.name)
 
     def _about_asks(self, event: FromPerson) -> list[Effect]:
         match event:
