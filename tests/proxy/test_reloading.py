@@ -177,6 +177,34 @@ def test_a_trusted_file_that_changes_must_be_trusted_again(home: Home) -> None:
         assert passes(client)
 
 
+def test_a_trusted_file_that_is_only_narrowed_is_taken_up_and_starts_nothing_until_trusted(
+    home: Home,
+) -> None:
+    cloned = home.projects / "jail.yaml"
+    cloned.write_text("name: cloned\ntools: {default: allow}\nlock: {first: trust}\n")
+    assert trusts(home, cloned) == 0
+    words = ("run", "--policy", str(cloned), *command("echo.py"))
+    with started(home, *words) as client:
+        client.open()
+        assert passes(client)
+        wider = cloned.read_text()
+        draft = cloned.with_suffix(".new")
+        draft.write_text(wider.replace("allow", "deny"))
+        draft.replace(cloned)
+        wait_until(lambda: not passes(client))
+        client.wait_for_stderr("holds from now on")
+        draft.write_text(wider.replace("allow", "ask"))  # narrower than what was trusted, not now
+        draft.replace(cloned)
+
+        def is_refused() -> bool:
+            assert not passes(client)
+            return b"has changed since it was trusted" in client.stderr
+
+        wait_until(is_refused)
+    with started(home, *words) as again:
+        assert again.wait() == 2
+
+
 def test_a_trusted_file_is_taken_up_once_it_is_trusted_again(home: Home) -> None:
     cloned = home.projects / "jail.yaml"
     cloned.write_text("name: cloned\ntools: {default: allow}\nlock: {first: trust}\n")

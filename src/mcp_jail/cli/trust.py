@@ -1,7 +1,8 @@
 """`mcp-jail trust FILE`: let a policy file outside your own directory be used.
 
 A repository may bring a policy; it counts only after you have read it. What is trusted is this
-content at this place: any change asks again.
+content at this place: any change asks again before the next start. A server that runs takes up
+stricter verdicts and further denials at once, and no other change until it is trusted.
 """
 
 from __future__ import annotations

@@ -97,13 +97,20 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 def judge(
-    *, name: str | None, policy_file: str | None, environ: Mapping[str, str] | None = None
+    *,
+    name: str | None,
+    policy_file: str | None,
+    environ: Mapping[str, str] | None = None,
+    is_change: bool = False,
 ) -> Judged:
-    """Find, read and compile a policy; UsageError, PolicyError."""
+    """Find, read and compile a policy; UsageError, PolicyError.
+
+    `is_change`: a file that has changed since it was trusted is read, to be compared.
+    """
     environ = os.environ if environ is None else environ
     on_disk = find_places(environ)
     file = (
-        read_policy(on_disk, policy_file)
+        read_policy(on_disk, policy_file, is_change=is_change)
         if policy_file is not None
         else find_policy(on_disk, name or "")
     )

@@ -1,7 +1,7 @@
 """The policy file while the server runs: looked at between messages, taken up when it is whole.
 
 A file that cannot be read, is invalid, is no more trusted or is gone is refused loudly, and what
-held goes on to hold.
+held goes on to hold. A trusted one that was only narrowed is taken up.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mcp_jail.core.conversation.events import PolicyChanged, PolicyRefused, PolicyRestored
+from mcp_jail.core.narrower import only_narrows
 from mcp_jail.core.policy import Policy
 from mcp_jail.core.reloading import needing_restart, taken_up
 from mcp_jail.core.rules.decide import compile_rules
@@ -66,14 +67,28 @@ class PolicyKeeping:
     def _read(self) -> Judged:
         """The file as it is now, found as it was at the start."""
         is_named = self._judged.file.kind is not PolicyKind.TRUSTED
-        name = self._judged.policy.name if is_named else None
-        file = None if is_named else self._judged.file.path
-        judged = judge(name=name, policy_file=file)
+        if not is_named:
+            return self._trusted()
+        judged = judge(name=self._judged.policy.name, policy_file=None)
         was_roots = self._judged.file.kind is PolicyKind.SYSTEM
         if was_roots and judged.file.kind is not PolicyKind.SYSTEM:
             # Or the user's own of that name would hold, which a root's policy is there to prevent.
             raise UsageError(f"there is no '{self._judged.file.path}' any more")
         return judged
+
+    def _trusted(self) -> Judged:
+        """A file from elsewhere: as it was trusted, or narrower than what holds.
+
+        Who may write it may then deny more, and a run does not go on with what was taken back.
+        """
+        path = self._judged.file.path
+        try:
+            return judge(name=None, policy_file=path)
+        except UsageError:
+            changed = judge(name=None, policy_file=path, is_change=True)
+            if not only_narrows(self._judged.policy, changed.policy):
+                raise
+            return changed
 
     def _changed(self, judged: Judged) -> PolicyChanged | None:
         policy = taken_up(self._policy, judged.policy)

@@ -51,8 +51,11 @@ def find_policy(places: Places, name: str) -> PolicyFile:
     )
 
 
-def read_policy(places: Places, path: str) -> PolicyFile:
-    """The policy in a file; UsageError if it lies outside our directories and is not trusted."""
+def read_policy(places: Places, path: str, *, is_change: bool = False) -> PolicyFile:
+    """The policy in a file; UsageError if it lies outside our directories and is not trusted.
+
+    With `is_change` something else may have been trusted there: only to see what was changed.
+    """
     path = os.path.realpath(path)
     try:
         found = _read(path, kind_of(places, path))
@@ -60,6 +63,8 @@ def read_policy(places: Places, path: str) -> PolicyFile:
         raise no_such_file(places, path) from None
     if found.kind is PolicyKind.TRUSTED and not is_trusted(places, path, found.text.encode()):
         before = trusted_content(places, path)
+        if before and is_change:
+            return found
         change = "has changed since it was trusted" if before else "is not trusted"
         raise UsageError(
             f"policy file '{path}' {change}",
