@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -149,7 +151,7 @@ def test_a_page_that_goes_elsewhere_was_not_read(seen: Listing) -> None:
 
 def test_a_script_approves_what_somebody_read(seen: Listing) -> None:
     digest = seen.digest()
-    assert len(digest) >= 12
+    assert re.fullmatch(r"[0-9a-f]{32,64}", digest)  # one word, as it is copied
     said = seen.done("approve", "fs", "--yes", "--seen", digest)
     assert said.returncode == 0, said.stderr
     assert waiting(seen) == []
@@ -162,7 +164,25 @@ def test_a_yes_without_a_digest_is_refused(seen: Listing) -> None:
     assert seen.files.read() is None
 
 
-@pytest.mark.parametrize("digest", ["", "0", "0" * 11, "g" * 12, "0" * 65, "ABCDEF012345"])
+@pytest.mark.parametrize("more", [1, 32])
+def test_more_of_the_digest_than_is_shown_is_taken_too(seen: Listing, more: int) -> None:
+    whole = json.loads(seen.done("diff", "fs", "--json").stdout)["digest"]
+    shown = seen.digest()
+    assert whole.startswith(shown)
+    said = seen.done("approve", "fs", "--yes", "--seen", whole[: len(shown) + more])
+    assert said.returncode == 0, said.stderr
+    assert waiting(seen) == []
+
+
+def test_fewer_than_128_bits_of_the_digest_are_refused_with_the_reason(seen: Listing) -> None:
+    said = seen.done("approve", "fs", "--yes", "--seen", seen.digest()[:31])
+    assert said.returncode == 2
+    assert "at least 32 hex digits" in said.stderr
+    assert "a server can find another catalogue" in " ".join(said.stderr.split())
+    assert seen.files.read() is None
+
+
+@pytest.mark.parametrize("digest", ["", "0", "0" * 31, "g" * 32, "0" * 65, "ABCDEF01" * 4])
 def test_a_digest_that_is_none_is_refused(seen: Listing, digest: str) -> None:
     said = seen.done("approve", "fs", "--yes", "--seen", digest)
     assert said.returncode == 2

@@ -326,7 +326,7 @@ def test_looking_changes_nothing(approved: Listing) -> None:
 
 
 def test_nothing_of_a_server_acts_on_a_terminal(listing: Listing) -> None:
-    listing.says(tools=[tool("echo", "a\x1b[2J\u202eb\r\x9b31mc\nWhat is shown: 123456789abc")])
+    listing.says(tools=[tool("echo", "a\x1b[2J\u202eb\r\x9b31mc\nWhat is shown: 0123456789abcdef")])
     words = [str(MCP_JAIL), "diff", "fs", "--live", *listing.command]
     environ = listing.home.environ(TERM="xterm", COLUMNS="80")
     with terminal(words, environ, listing.home.path) as screen:

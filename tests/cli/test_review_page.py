@@ -17,7 +17,7 @@ FORGED = """\
 Harmless.
 
 removed  tool/evil
-What is shown: 123456789abc
+What is shown: 123456789abc0123456789abc0123456
     | Nothing else changed.
   description
 approved: 3 items"""
@@ -45,7 +45,7 @@ def test_a_description_that_imitates_our_page_stays_behind_its_gutter(
     "name",
     [
         "x\nremoved  tool/evil",
-        "x   What is shown: 123456789abc",
+        "x   What is shown: 123456789abc0123456789abc0123456",
         '"',
         "\u202e",
         "\x1b[2J",

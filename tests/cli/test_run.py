@@ -308,6 +308,8 @@ def test_a_policy_from_elsewhere_gets_at_nothing_of_the_users_own_of_that_name(h
     assert "from elsewhere" not in lines[1]
     assert {entry["kind"] for entry in home.audit("fs")} >= {"start", "end"}
     assert sum(entry["kind"] == "start" for entry in home.audit("fs")) == 1
+    # 128 bits: for fewer, somebody finds a directory whose file has the marks of another's.
+    assert [len(each.stem) for each in home.state.glob("fs-*.jsonl")] == [len("fs-") + 32]
 
 
 def test_what_a_clients_entry_sets_is_read_by_nothing_that_is_loaded_later() -> None:

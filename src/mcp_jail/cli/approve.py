@@ -29,7 +29,7 @@ from mcp_jail.store.places import find_places
 EXAMPLE = """\
   mcp-jail approve filesystem
   mcp-jail approve filesystem write_file
-  mcp-jail approve filesystem --yes --seen 3fa9c2d17b0e"""
+  mcp-jail approve filesystem --yes --seen 3fa9c2d17b0e5d864c21f7a09be8d135"""
 
 TAKES_COMMAND = True
 USAGE = "mcp-jail approve [OPTIONS] NAME|--policy FILE [ITEM...] [-- COMMAND...]"
@@ -168,5 +168,8 @@ def _print_done(comparison: Comparison, answer: Answer, cuts: int) -> None:
 
 def _digest(text: str) -> str:
     if _DIGEST.fullmatch(text) is None:
-        raise argparse.ArgumentTypeError(f"expected at least {SHORT_DIGEST} hex digits of a digest")
+        raise argparse.ArgumentTypeError(
+            f"expected at least {SHORT_DIGEST} hex digits of the digest; for fewer, a server can "
+            "find another catalogue that has the same"
+        )
     return text

@@ -35,6 +35,9 @@ from mcp_jail.store.files import make_private_folder
 from mcp_jail.store.places import MAX_NAME_CHARS, Places, find_places, home_folder
 from mcp_jail.store.policies import PolicyFile, PolicyKind, find_policy, read_policy
 
+# Hex digits that tell a policy file from elsewhere from any other.
+_MARK_DIGITS = 32
+
 
 class Judged(msgspec.Struct, frozen=True):
     """A policy as it was read: its file, its values, its rules; enough to judge a call."""
@@ -52,11 +55,12 @@ class Judged(msgspec.Struct, frozen=True):
         """The name its audit and its kept HOME go by.
 
         A policy from elsewhere chose its name itself, and must not get at those of the user's own
-        policy that has the same one.
+        policy that has the same one, nor at those of another file that can be put where the mark
+        is the same: so it has 128 bits.
         """
         if self.file.kind is not PolicyKind.TRUSTED:
             return self.policy.name
-        mark = sha256(os.fsencode(self.file.path)).hexdigest()[:8]
+        mark = sha256(os.fsencode(self.file.path)).hexdigest()[:_MARK_DIGITS]
         return f"{self.policy.name[: MAX_NAME_CHARS - len(mark) - 1]}-{mark}"
 
     def problem(self, problems: Problems, key: KeyPath, message: str, hint: str) -> None:

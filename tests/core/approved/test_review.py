@@ -80,7 +80,7 @@ def test_a_digest_is_that_of_what_is_shown_and_of_nothing_else() -> None:
     }
     assert len(digests) == 9
     assert review(OLD, NEW).digest == review(OLD, NEW).digest
-    assert SHORT_DIGEST >= 12
+    assert SHORT_DIGEST * 4 >= 128  # a birthday halves it
 
 
 def test_what_was_rejected_waits_no_more_and_is_not_approved() -> None:

@@ -15,9 +15,11 @@ from mcp_jail.core.approved import lock as locks
 from mcp_jail.core.approved.lock import Change, Drift, ItemKind, Lock, Pin
 from mcp_jail.core.sha256 import sha256
 
-# Hex digits of the digest that a page shows, and the fewest that an answer must repeat: 48 bits are
-# too many to find a second catalogue for while somebody reads the first.
-SHORT_DIGEST: Final = 12
+# Hex digits of the digest that a page shows, and the fewest that an answer repeats. The server
+# writes both catalogues, the one that is read and the one it would have approved, so it looks for
+# any two that meet (a birthday): half of the bits count. 48 take a laptop a minute, 128 take
+# 2**64 catalogues.
+SHORT_DIGEST: Final = 32
 
 
 class Review(msgspec.Struct, frozen=True):
