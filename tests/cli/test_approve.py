@@ -22,7 +22,9 @@ from persons import served
 from pins import lock_of, tool
 from terminal import Terminal, terminal
 
-WITH_FILE = POLICY.replace("{first: review}", "{first: review, file: mcp-jail.lock.json}")
+WITH_FILE = POLICY.replace(
+    "{first: review}", "{first: review, file: ~/projects/mcp-jail.lock.json}"
+)
 
 
 @pytest.fixture
@@ -309,7 +311,7 @@ def test_a_lock_file_of_others_says_nothing_of_what_a_person_is_asked(listing: L
     proposed = lock_of(tool("echo", "Give it back."))
     evil = tool("send", "Send it.")
     hidden = reject(proposed, "fs", drift(None, lock_of(evil)))
-    (listing.home.policies / "mcp-jail.lock.json").write_bytes(write_lock(hidden))
+    (listing.home.projects / "mcp-jail.lock.json").write_bytes(write_lock(hidden))
     listing.runs()
     page = listing.done("diff", "fs", "--exit-code")
     assert "added    tool/send" in page.stdout
@@ -429,7 +431,7 @@ def test_the_approved_lock_is_written_for_others(listing: Listing) -> None:
     words = ("approve", "fs", "--write-file", "--yes", "--seen", digest, *listing.command)
     said = listing.done(*words)
     assert said.returncode == 0, said.stderr
-    path = listing.home.policies / "mcp-jail.lock.json"
+    path = listing.home.projects / "mcp-jail.lock.json"
     assert path.stat().st_mode & 0o777 == 0o644
     assert "tool/echo" in path.read_text()
     assert str(listing.home.path) not in path.read_text()
@@ -440,7 +442,7 @@ def test_what_is_approved_already_is_written_without_a_question(seen: Listing) -
     seen.home.write_policy(WITH_FILE)
     said = seen.done("approve", "fs", "--write-file")
     assert said.returncode == 0, said.stderr
-    assert (seen.home.policies / "mcp-jail.lock.json").exists()
+    assert (seen.home.projects / "mcp-jail.lock.json").exists()
 
 
 def test_a_no_writes_nothing_for_others(seen: Listing) -> None:
@@ -449,29 +451,35 @@ def test_a_no_writes_nothing_for_others(seen: Listing) -> None:
         screen.wait_for("[y/N] ")
         screen.type("n\n")
         assert screen.end() == 1
-    assert not (seen.home.policies / "mcp-jail.lock.json").exists()
+    assert not (seen.home.projects / "mcp-jail.lock.json").exists()
 
 
-@pytest.mark.parametrize("target", [".bashrc", "notes.txt"])
-def test_a_file_that_is_no_lock_is_not_written_over(seen: Listing, target: str) -> None:
+@pytest.mark.parametrize("text", ["{}", "notes\n", "", '{"v": 2, "name": "fs"}'])
+def test_a_file_that_is_no_lock_is_not_written_over(seen: Listing, text: str) -> None:
     seen.approves()
-    (seen.home.path / target).write_text("export PATH\n")
-    seen.home.write_policy(POLICY.replace("review}", f"review, file: ~/{target}}}"))
-    said = seen.done("approve", "fs", "--write-file")
-    assert said.returncode == 2
-    assert (seen.home.path / target).read_text() == "export PATH\n"
-
-
-def test_a_link_in_its_place_is_replaced_and_not_followed(seen: Listing) -> None:
-    seen.approves()
-    elsewhere = seen.home.path / "elsewhere.json"
-    link = seen.home.policies / "mcp-jail.lock.json"
-    link.symlink_to(elsewhere)
+    path = seen.home.projects / "mcp-jail.lock.json"
+    path.write_text(text)
     seen.home.write_policy(WITH_FILE)
     said = seen.done("approve", "fs", "--write-file")
-    assert said.returncode == 0, said.stderr
-    assert not elsewhere.exists()
-    assert not link.is_symlink()
+    assert said.returncode == 2
+    assert "cannot be read from" in said.stderr
+    assert "only if it is one" in " ".join(said.stderr.split())
+    assert path.read_text() == text
+
+
+def test_a_link_that_comes_while_a_person_reads_is_not_followed(seen: Listing) -> None:
+    folder, elsewhere = seen.home.projects / "sub", seen.home.projects / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    seen.home.write_policy(WITH_FILE.replace("projects/", "projects/sub/"))
+    with person(seen, "--write-file") as screen:
+        screen.wait_for("[y/N] ")
+        folder.rename(seen.home.projects / "away")
+        folder.symlink_to(elsewhere)
+        screen.type("y\n")
+        assert screen.end() == 3
+        assert "was not written" in screen.shown
+    assert [*elsewhere.iterdir()] == []
 
 
 def test_a_policy_without_a_lock_file_has_none_to_write(seen: Listing) -> None:

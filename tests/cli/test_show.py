@@ -203,7 +203,7 @@ def test_how_the_lock_stands_is_shown(tmp_path: Path) -> None:
             "lock: {ignore: {tool/t: [title, description]}}\n",
             "tool/t: title, description; whatever it says, clients get what you approved",
         ),
-        ("lock: {file: a/lock.json}\n", "a/lock.json (lock.file, a proposal for others)"),
+        ("lock: {file: ~/a/lock.json}\n", "a/lock.json (lock.file, a proposal for others)"),
     ],
 )
 def test_what_a_policy_says_of_its_lock_is_shown(home: Home, text: str, words: str) -> None:

@@ -39,6 +39,17 @@ def test_other_paths_are_absolute_too(path: str) -> None:
     assert f"'{path}'" in found
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["lock", "a.yaml", "~/.bashrc", "/a/Makefile", "../lock.json", "a/../b.json", "$HOME/l.json"],
+)
+def test_a_lock_file_is_json_and_lies_below_what_it_is_named_from(path: str) -> None:
+    (found,) = problems(f"lock: {{file: '{path}'}}")
+    assert f"'{path}'" in found
+    for right in ("a/b.lock.json", "~/a/b.json", "/a/b.json"):
+        assert config.load(f"name: a\nlock: {{file: {right}}}", "p.yaml").policy.lock.file == right
+
+
 def test_a_policy_is_for_one_server() -> None:
     found = problems("server: {command: [x]}\nremote: {url: 'https://x'}")
     assert "3:9 a policy has either 'server' or 'remote', not both" in found

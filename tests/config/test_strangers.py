@@ -30,6 +30,24 @@ def test_a_strangers_policy_names_no_command(text: str | bytes) -> None:
     assert config.load(text, "p.yaml").policy.env.secret["A"] == "command:cat /etc/hostname"
 
 
+@pytest.mark.parametrize(
+    "path", ["/home/me/shop/lock.json", "~/.local/state/mcp-jail/locks/fs.json", "~me/lock.json"]
+)
+def test_a_strangers_policy_names_a_lock_file_beside_it_alone(path: str) -> None:
+    text = f"name: a\nlock: {{file: {path}}}"
+    with pytest.raises(PolicyError, match=r"from beside the policy file|not absolute"):
+        load_strangers(text, "p.yaml")
+    beside = "name: a\nlock: {file: ci/mcp-jail.lock.json}"
+    assert load_strangers(beside, "p").policy.lock.file == "ci/mcp-jail.lock.json"
+
+
+def test_a_strangers_policy_does_not_say_where_an_audit_is_written() -> None:
+    text = "name: a\naudit: {path: ~/.local/state/mcp-jail/fs.jsonl}"
+    assert config.load(text, "p.yaml").policy.audit.path is not None
+    with pytest.raises(PolicyError, match="only your own policies say where"):
+        load_strangers(text, "p.yaml")
+
+
 def test_what_else_a_policy_says_is_read_as_usual() -> None:
     text = "name: a\nenv: {secret: {A: keyring:x, B: file:~/x}}"
     assert load_strangers(text, "p").policy == config.load(text, "p").policy

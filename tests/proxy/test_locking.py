@@ -19,7 +19,6 @@ from mcp_jail.proxy.locking import (
     called,
     launch_pin,
     new_catalogue,
-    proposal_path,
     read_locked,
 )
 from mcp_jail.proxy.prepare import Prepared, prepare
@@ -74,17 +73,6 @@ def test_a_policy_without_a_lock_reads_none(home: Home) -> None:
     files_of(home).change(lambda _: lock_of(tool("echo")))
     Path(files_of(home).lock).write_text("{")
     assert read_locked(prepared(home, "lock: {enabled: false}\n")).lock is None
-
-
-@pytest.mark.parametrize(
-    ("written", "place"),
-    [("~/a/lock.json", "a/lock.json"), ("lock.json", ".config/mcp-jail/policies/lock.json")],
-)
-def test_a_lock_file_is_named_from_home_or_from_beside_the_policy(
-    home: Home, written: str, place: str
-) -> None:
-    found = proposal_path(prepared(home, f"lock: {{file: {written}}}\n").judged)
-    assert found == str(home.path / place)
 
 
 def test_a_proposal_is_read_where_the_policy_names_it(home: Home) -> None:

@@ -157,6 +157,16 @@ def test_a_proposal_may_be_anybodys_and_must_be_a_lock(tmp_path: Path) -> None:
     path.write_text("{}")
     with pytest.raises(LockError, match=r"lock\.file proposes cannot be read"):
         read_proposal(str(path))
+    with pytest.raises(LockError, match=r"lock\.file proposes cannot be read"):
+        write_proposal(str(path), LOCK)
+    assert path.read_text() == "{}"
+
+
+def test_a_proposal_is_not_written_where_there_is_no_directory(tmp_path: Path) -> None:
+    path = str(tmp_path / "nodir" / "mcp-jail.lock.json")
+    assert read_proposal(path) is None
+    with pytest.raises(LockError, match="is not there"):
+        write_proposal(path, LOCK)
 
 
 def test_a_proposal_is_text_that_versions_can_be_compared_of(tmp_path: Path) -> None:

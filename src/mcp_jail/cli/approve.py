@@ -13,6 +13,8 @@ import re
 import sys
 from typing import Final
 
+import msgspec
+
 from mcp_jail.cli.agent import refuse_agent
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
 from mcp_jail.cli.comparison import Comparison, Purpose, compare, some
@@ -22,6 +24,7 @@ from mcp_jail.cli.review_page import cuts_told, short_digest
 from mcp_jail.core.approved.lock import Lock
 from mcp_jail.core.approved.review import SHORT_DIGEST, without_launch
 from mcp_jail.errors import ExitCode, UsageError
+from mcp_jail.proxy.lock_place import proposal_path
 from mcp_jail.store.approvals import Answer, ChangedMeanwhileError, carry_out
 from mcp_jail.store.locks import write_proposal
 from mcp_jail.store.places import find_places
@@ -87,8 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         _print_done(comparison, answer, cuts)
     if path is not None and lock is not None:
-        write_proposal(path, without_launch(lock))
-        bullet(f"written for others: {path}")
+        _write_file(comparison, path, lock)
     return ExitCode.OK
 
 
@@ -116,6 +118,18 @@ def _file_to_write(comparison: Comparison) -> str:
         hint = "add it, for example: lock: {file: mcp-jail.lock.json}"
         raise UsageError(f"policy '{name}' names no lock.file to write", hint=hint)
     return path
+
+
+def _write_file(comparison: Comparison, path: str, lock: Lock) -> None:
+    """Write lock.file, where it may still be written: a link may have come in between."""
+    if proposal_path(comparison.judged) != path:
+        raise ChangedMeanwhileError(
+            f"lock.file leads elsewhere than to '{path}' now; it was not written",
+            hint="look at the links in that directory",
+        )
+    name = comparison.judged.policy.name  # its state has a name that says where the policy lies
+    write_proposal(path, msgspec.structs.replace(without_launch(lock), name=name))
+    bullet(f"written for others: {path}")
 
 
 def _is_agreed(

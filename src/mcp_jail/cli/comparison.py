@@ -21,7 +21,8 @@ from mcp_jail.core.approved.lock import ItemKind, Lock, Pin
 from mcp_jail.core.approved.review import Review
 from mcp_jail.errors import UsageError
 from mcp_jail.proxy.live import Look
-from mcp_jail.proxy.locking import called, proposal_path
+from mcp_jail.proxy.lock_place import proposal_path
+from mcp_jail.proxy.locking import called
 from mcp_jail.proxy.prepare import Judged, audit_path, judge
 from mcp_jail.store.locks import LockFiles, lock_files, read_proposal
 

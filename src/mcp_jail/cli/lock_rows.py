@@ -9,7 +9,8 @@ from mcp_jail.core.approved.ignored import in_words, restored_lock
 from mcp_jail.core.approved.review import waits
 from mcp_jail.core.policy import LockFirst
 from mcp_jail.errors import JailError
-from mcp_jail.proxy.locking import called, proposal_path
+from mcp_jail.proxy.lock_place import proposal_path
+from mcp_jail.proxy.locking import called
 from mcp_jail.proxy.prepare import Judged
 from mcp_jail.store.locks import lock_files
 

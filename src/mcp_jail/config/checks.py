@@ -76,6 +76,8 @@ class _Checker:
         ):
             if text is not None:
                 self._one(path, text, _fault_of_path)
+        if policy.lock.file is not None:
+            self._one(("lock", "file"), policy.lock.file, _fault_of_lock_file)
 
     def variables(self, policy: Policy) -> None:
         for name in policy.env.set:
@@ -189,6 +191,17 @@ def _fault_of_path(text: str) -> str | None:
         return f"{text!r} is not absolute; begin with '/' or '~/'"
     if ".." in text.split("/"):
         return f"{text!r} goes up; write the path without '..'"
+    return None
+
+
+def _fault_of_lock_file(text: str) -> str | None:
+    """Why a text names no lock file; what is relative lies beside the policy file."""
+    if not text.endswith(".json"):
+        return f"{text!r} does not end in .json, as a lock file does"
+    if text.startswith(("/", "~")):
+        return _fault_of_path(text)
+    if "$" in text or ".." in text.split("/"):
+        return f"{text!r} is no plain path below the directory of the policy file"
     return None
 
 

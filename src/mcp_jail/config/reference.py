@@ -95,7 +95,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("Prompts", "rules"): "By name or glob.",
     ("LockPolicy", "enabled"): "Whether definitions are compared with what was approved.",
     ("LockPolicy", "first"): "review: no calls before a person approved the first list.",
-    ("LockPolicy", "file"): "A lock in a repository, as a proposal.",
+    ("LockPolicy", "file"): "A lock in a repository (.json), as a proposal for others.",
     ("LockPolicy", "ignore"): (
         "Members of an item that change by themselves; shown as they were approved."
     ),

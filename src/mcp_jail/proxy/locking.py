@@ -6,7 +6,6 @@ than the approved one is refused too: what was approved of a server says nothing
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
@@ -27,10 +26,10 @@ from mcp_jail.core.approved.lock import (
 )
 from mcp_jail.core.conversation.events import AwaitReview, LockChanged, TrustFirst
 from mcp_jail.core.policy import LockFirst
-from mcp_jail.core.rules.paths import expand_home
 from mcp_jail.core.text.command_shown import shown_command
 from mcp_jail.errors import JailError, LaunchMismatchError
 from mcp_jail.proxy.identity import advice, changes, launch_identity
+from mcp_jail.proxy.lock_place import proposal_path
 from mcp_jail.proxy.prepare import Judged, Prepared
 from mcp_jail.store.locks import LockFiles, Version, lock_files, read_proposal
 from mcp_jail.store.state_key import state_key
@@ -52,7 +51,7 @@ class Locked(msgspec.Struct, frozen=True):
 
 
 def read_locked(prepared: Prepared) -> Locked:
-    """The lock of a policy; LockError for a damaged one, UsageError for a relative lock.file."""
+    """The lock of a policy; LockError for a damaged one, PolicyError for a lock.file."""
     files = lock_files(prepared.judged.on_disk, prepared.judged.state_name)
     if not prepared.policy.lock.enabled:
         return Locked(files, None, None, None)
@@ -60,15 +59,6 @@ def read_locked(prepared: Prepared) -> Locked:
     path = proposal_path(prepared.judged)
     proposal = None if path is None else read_proposal(path)
     return Locked(files, files.read(), proposal, version)
-
-
-def proposal_path(judged: Judged) -> str | None:
-    """Where `lock.file` lies; one beside a policy file may be named by a relative path."""
-    path = judged.policy.lock.file
-    if path is None:
-        return None
-    expanded = expand_home(path, judged.home)
-    return expanded or os.path.join(os.path.dirname(judged.file.path), path)
 
 
 def new_catalogue(prepared: Prepared, locked: Locked) -> Catalogue:

@@ -214,7 +214,7 @@ def _plan(judged: Judged, spec: JailSpec, audit: str, environ: Mapping[str, str]
         message = f"the directory '{folder}' is not there"
         judged.problem(problems, ("audit", "path"), message, f"mkdir -p -m 700 {folder}")
     try:
-        ours = _ours(judged, audit)
+        ours = ours_of(judged, audit)
         plan = build(spec, ours, environ=environ, declared_cwd=declared)
     except ShareError as error:
         for fault in error.faults:
@@ -289,7 +289,7 @@ def declared_cwd(policy: Policy, home: str) -> str | None:
 _RUNNING = "mcp-jail's running jails"
 
 
-def _ours(judged: Judged, audit: str) -> tuple[Ours, ...]:
+def ours_of(judged: Judged, audit: str) -> tuple[Ours, ...]:
     """What no server may write, and what it may not even see."""
     places = judged.on_disk
     return (

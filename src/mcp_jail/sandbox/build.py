@@ -43,7 +43,8 @@ def build(
     if spec.host_network:
         host = msgspec.structs.replace(host, resolv=_resolv())
     guarded = Guarded(
-        ours=(*ours, *_code(host)), homes=tuple(dict.fromkeys((host.home, host.account_home)))
+        ours=(*ours, *own_code(host.bwrap)),
+        homes=tuple(dict.fromkeys((host.home, host.account_home))),
     )
     tools = discover(
         spec.command,
@@ -71,12 +72,12 @@ def _resolv() -> str:
         return ""
 
 
-def _code(host: Host) -> tuple[Ours, ...]:
+def own_code(bwrap: str | None) -> tuple[Ours, ...]:
     """What we ourselves are made of: our package, bwrap."""
     package = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     code = [Ours(path=package, what="mcp-jail's own code")]
-    if host.bwrap:
-        code.append(Ours(path=host.bwrap, what="what builds the jail"))
+    if bwrap:
+        code.append(Ours(path=bwrap, what="what builds the jail"))
     prefixes = dict.fromkeys((sys.prefix, sys.base_prefix))
     code += [Ours(path=p, what="the Python mcp-jail runs on") for p in prefixes if p != "/usr"]
     return tuple(code)

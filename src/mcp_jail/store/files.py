@@ -78,7 +78,7 @@ def read_private(path: str, *, limit: int = MAX_FILE_BYTES, only_root: bool = Fa
         owners = (0,) if only_root else _owners()
         refuse_shared_folder(os.path.dirname(os.path.abspath(path)), owners=owners)
         refuse_shared_file(path, os.fstat(descriptor), owners=owners)
-        return _read_all(path, descriptor, limit)
+        return read_all(path, descriptor, limit)
     finally:
         os.close(descriptor)
 
@@ -99,7 +99,7 @@ def read_hidden(path: str, *, limit: int = MAX_FILE_BYTES) -> bytes:
                 f"'{path}' can be read by others (mode {stat.S_IMODE(status.st_mode):04o})",
                 hint=f"chmod 600 {path}",
             )
-        return _read_all(path, descriptor, limit)
+        return read_all(path, descriptor, limit)
     finally:
         os.close(descriptor)
 
@@ -108,17 +108,14 @@ def read_plain(path: str, *, limit: int = MAX_FILE_BYTES) -> bytes:
     """The content of a file we do not trust yet: a plain file of at most `limit` bytes."""
     descriptor = open_plain(path, os.O_RDONLY, follow=True)
     try:
-        return _read_all(path, descriptor, limit)
+        return read_all(path, descriptor, limit)
     finally:
         os.close(descriptor)
 
 
 def open_plain(path: str, flags: int, *, follow: bool = False) -> int:
     """A descriptor of a plain file; FileNotFoundError if there is none; links only if asked for."""
-    if follow:
-        flags |= os.O_CLOEXEC | os.O_NONBLOCK
-    else:
-        flags |= _OPEN
+    flags |= _OPEN & ~os.O_NOFOLLOW if follow else _OPEN
     try:
         descriptor = os.open(path, flags, FILE_MODE)
     except FileNotFoundError:
@@ -220,7 +217,7 @@ def _link_nameless(path: str, content: bytes, *, durable: bool) -> bool | None:
     except (AttributeError, OSError):  # macOS, some file systems; the other way tells what is wrong
         return None
     try:
-        _write_all(descriptor, content)
+        write_all(descriptor, content)
         if durable:
             os.fsync(descriptor)
         _link(descriptor, folder, name)
@@ -308,7 +305,8 @@ def _group_bits(path: str, gid: int) -> int:
     return 0
 
 
-def _read_all(path: str, descriptor: int, limit: int) -> bytes:
+def read_all(path: str, descriptor: int, limit: int) -> bytes:
+    """The content of an open file of at most `limit` bytes; `path` is for the error."""
     parts: list[bytes] = []
     left = limit + 1
     try:
@@ -331,7 +329,7 @@ def _write_draft(path: str, content: bytes, mode: int, *, durable: bool = True) 
     except OSError as error:
         raise unusable(path, "cannot be written", error) from None
     try:
-        _write_all(descriptor, content)
+        write_all(descriptor, content)
         if durable:
             os.fsync(descriptor)
     except OSError as error:
@@ -343,7 +341,8 @@ def _write_draft(path: str, content: bytes, mode: int, *, durable: bool = True) 
     return draft
 
 
-def _write_all(descriptor: int, content: bytes) -> None:
+def write_all(descriptor: int, content: bytes) -> None:
+    """Write all of it."""
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]

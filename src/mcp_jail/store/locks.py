@@ -27,11 +27,11 @@ from mcp_jail.errors import JailError
 from mcp_jail.store.files import (
     FileError,
     make_private_folder,
-    read_plain,
     read_private,
     replace_private,
 )
 from mcp_jail.store.places import Places
+from mcp_jail.store.straight_files import read_straight, replace_straight
 
 # What tells one version of a file from the next: replaced files have another inode.
 Version = tuple[int, int, int]
@@ -138,17 +138,29 @@ def read_proposal(path: str) -> Lock | None:
 
     What it rejects is not heard: whoever wrote it does not say what this user is asked.
     """
-    lock = _read(path, "what lock.file proposes", private=False)
+    lock = _read(path, _PROPOSED, private=False)
     return None if lock is None else without_rejections(lock)
 
 
 def write_proposal(path: str, lock: Lock) -> None:
-    """Write what was approved as a proposal for others; readable by all, as a repository's is."""
-    replace_private(path, write_lock(lock), mode=0o644)
+    """Write what was approved as a proposal for others; readable by all, as a repository's is.
+
+    LockError where something else than a lock stands there, or no directory does.
+    """
+    _read(path, _PROPOSED, private=False)
+    try:
+        replace_straight(path, write_lock(lock), mode=0o644)
+    except FileNotFoundError:
+        folder = os.path.dirname(path)
+        message = f"the directory '{folder}' of lock.file is not there"
+        raise LockError(message, hint=f"mkdir -p {folder}") from None
+
+
+_PROPOSED = "what lock.file proposes"
 
 
 def _read(path: str, what: str, *, private: bool) -> Lock | None:
-    read = read_private if private else read_plain
+    read = read_private if private else read_straight
     try:
         return read_lock(read(path, limit=LOCK_LIMIT))
     except FileNotFoundError:
@@ -158,5 +170,9 @@ def _read(path: str, what: str, *, private: bool) -> Lock | None:
     except ValueError as error:
         raise LockError(
             f"{what} cannot be read from '{path}': {error}",
-            hint="nothing is approved by it; move it away to approve anew" if private else "",
+            hint=_CURE if private else _CURE_OF_PROPOSAL,
         ) from None
+
+
+_CURE = "nothing is approved by it; move it away to approve anew"
+_CURE_OF_PROPOSAL = "it is written over by a lock only if it is one: move it away, or name another"
