@@ -7,6 +7,8 @@ mcp-jail in front of it, which must make no difference.
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
@@ -16,7 +18,9 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
 
-from clients.ways import Way
+from clients.ways import Direct, Jailed, Way
+from driver import PATIENCE, running
+from plays import PREFIX
 
 SERVERS: Final = Path(__file__).resolve().parent.parent / "servers"
 
@@ -166,6 +170,44 @@ def test_echo_serves_its_resources_and_prompts(echo: functools.partial[None], mo
         assert content.text == "Greet Ada."
 
     echo(mode, steps)
+
+
+def test_a_subscription_that_its_server_ends_is_over_for_the_client(
+    way: Way, tmp_path: Path
+) -> None:
+    """By the SDK's own server: it ends with a result that names the subscription."""
+    server = [sys.executable, "-I", str(Path(__file__).parent / "listening_server.py")]
+
+    async def steps(client: Client) -> None:
+        with anyio.fail_after(3 * PATIENCE):
+            await client.list_tools()
+            async with client.listen(tools_list_changed=True) as subscription:
+                assert subscription.honored.tools_list_changed
+                assert text(await client.call_tool("close", {})) == "closed"
+                assert [event async for event in subscription] == []
+
+    talk(way.command("listening", server, tmp_path), "2026-07-28", steps, way.environment)
+
+
+def test_what_ends_a_subscription_names_it_by_the_clients_own_id(tmp_path: Path) -> None:
+    ends = []
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    home.mkdir(mode=0o700)
+    folder.mkdir()
+    for way in (Direct(), Jailed(home)):
+        server = [sys.executable, "-I", str(Path(__file__).parent / "listening_server.py")]
+        words = way.command("listening", server, folder)
+        environ = {"PATH": os.defpath, "HOME": str(home), **way.environment}
+        with running(words, environ, folder, "modern") as client:
+            client.open()
+            client.request("tools/list")
+            listening = client.ask("subscriptions/listen", notifications={"toolsListChanged": True})
+            while client.read().get("method") != "notifications/subscriptions/acknowledged":
+                pass
+            client.ask("tools/call", name="close", arguments={})
+            result = client.answer(listening)["result"]
+            ends.append((listening, result["_meta"][f"{PREFIX}subscriptionId"]))
+    assert [id == listening for listening, id in ends] == [True, True]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])  # its SDK speaks the legacy era only

@@ -18,6 +18,7 @@ from mcp_jail.core.conversation.questions import (
 )
 from mcp_jail.core.conversation.tally import VIOLATIONS_RECORDED
 from mcp_jail.core.protocol import mcp, wire
+from mcp_jail.core.text.hidden import hides
 from plays import ACCEPTED, DECLINED, FORM, OFFERS, PAGE, PREFIX, PROMPTED, SAMPLED, Play
 
 ELICITED: Final = "elicitation/create"
@@ -180,17 +181,123 @@ def test_the_clients_progress_on_a_question_reaches_the_server_under_exactly_its
     assert play.says("notifications/progress", progressToken=3, progress=1) == []
 
 
+RELATED: Final = PREFIX + "related-task"
+
+
+def with_task() -> Play:
+    """A play with a task of this run, `t1`."""
+    capabilities: dict[str, Any] = {"tasks": {"requests": {"tools": {"call": {}}}}}
+    play = Play(server={"capabilities": capabilities}, offers=OFFERS)
+    play.calls("t", task={})
+    play.answers({"task": {"taskId": "t1", "status": "working"}})
+    return play
+
+
 @each_method
 def test_of_a_questions_metadata_its_token_and_its_task_are_passed_on(method: str) -> None:
-    related = PREFIX + "related-task"
-    meta = {"progressToken": "p", related: {"taskId": "t1", "EVIL": "x"}, PREFIX + "x": 1}
-    assert asked(Play(), method, _meta=meta)["params"]["_meta"] == {
+    meta = {"progressToken": "p", RELATED: {"taskId": "t1", "EVIL": "x"}, PREFIX + "x": 1}
+    assert asked(with_task(), method, _meta=meta)["params"]["_meta"] == {
         "progressToken": "p",
-        related: {"taskId": "t1"},
+        RELATED: {"taskId": "t1"},
     }
-    odd: list[Any] = [{"progressToken": ["EVIL"]}, {related: "EVIL"}, {related: {"taskId": {}}}, {}]
+    odd: list[Any] = [{"progressToken": ["EVIL"]}, {}]
     for meta in odd:
         assert asked(Play(), method, _meta=meta)["params"].get("_meta", {}) == {}
+
+
+@each_method
+@pytest.mark.parametrize("task", ["EVIL", {"taskId": "t2"}, {"taskId": {}}, {"taskId": ""}, None])
+def test_a_question_of_a_task_that_this_run_has_not_is_refused(method: str, task: Any) -> None:
+    params = ASKING[method] | {"_meta": {RELATED: task}}
+    assert "none of this run" in refused(with_task(), method, params=params)["message"]
+
+
+@each_method
+def test_an_answer_names_the_task_of_its_question_and_nothing_else(method: str) -> None:
+    play = with_task()
+    question = asked(play, method, _meta={RELATED: {"taskId": "t1"}})
+    ids = {RELATED: {"taskId": "t2"}, PREFIX + "subscriptionId": 1, "progressToken": 1, "own": 1}
+    play.replies(question["id"], result=ANSWERS[method] | {"_meta": ids})
+    assert play.server_got[-1]["result"]["_meta"] == {RELATED: {"taskId": "t1"}, "own": 1}
+
+
+HIDDEN: Final = "\u202eEVIL\u200b\x1b[2J\U000e0041"
+
+
+@pytest.mark.parametrize("mode", ["mark", "strip", "off"])
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_hidden_characters_reach_no_model_by_sampling(era: str, mode: str) -> None:
+    """Every text of it: what is said, the system's words, tools, what they gave, metadata."""
+    said: dict[str, Any] = {
+        "messages": [
+            {"role": "user", "content": {"type": "text", "text": HIDDEN}},
+            {"role": "assistant", "content": [USED]},
+            {"role": "user", "content": [{"type": "tool_result", "toolUseId": "u", **GAVE}]},
+        ],
+        "systemPrompt": HIDDEN,
+        "stopSequences": [HIDDEN],
+        "maxTokens": 5,
+        "metadata": {"a": [HIDDEN], HIDDEN: 1},
+        "modelPreferences": {"hints": [{"name": HIDDEN}]},
+        "tools": [{"name": "n", "description": HIDDEN, "inputSchema": {"title": HIDDEN}}],
+    }
+    play = Play(era, text=mode)
+    if era == "legacy":
+        params = asked(play, SAMPLING, **said)["params"]
+    else:
+        play.calls("t")
+        request = {"method": SAMPLING, "params": said}
+        play.answers({"resultType": "input_required", "inputRequests": {"q": request}})
+        params = play.reply["result"]["inputRequests"]["q"]["params"]
+    assert "EVIL" in str(params)
+    assert hides(params) is (mode == "off")
+
+
+USED: Final = {"type": "tool_use", "id": "u", "name": "n", "input": {"a": HIDDEN}}
+GAVE: Final = {"content": [{"type": "text", "text": HIDDEN}], "structuredContent": {"b": HIDDEN}}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"tools": [{"name": "n\u200b", "inputSchema": {}}]},
+        {"messages": [{"role": "assistant", "content": [USED | {"name": "n\u200b"}]}]},
+        {"messages": [{"role": "assistant", "content": [USED | {"id": "u\u200b"}]}]},
+    ],
+    ids=["a tool", "a use", "an id"],
+)
+def test_no_name_or_id_in_sampling_looks_like_another(more: Any) -> None:
+    assert refused(Play(), SAMPLING, params=PROMPTED | more)["code"] == mcp.DENIED
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        FORM | {"message": HIDDEN},
+        FORM | {"requestedSchema": FORM["requestedSchema"] | {"$schema": HIDDEN}},
+        PAGE | {"elicitationId": "a\u200b"},
+        PAGE | {"url": "https://example.com/\u200b"},
+        *(
+            FORM | {"requestedSchema": {"type": "object", "properties": {"x": field}}}
+            for field in (
+                {"type": "string", "pattern": "a\u200b"},
+                {"type": "string", "format": "a\u200b"},
+                {"type": "string", "enum": ["a", "a\u200b"]},
+                {"type": "string", "default": "a\u200b"},
+            )
+        ),
+    ],
+)
+def test_no_form_or_page_has_hidden_characters(params: Any) -> None:
+    assert refused(Play(), ELICITED, params=params)["code"] == mcp.DENIED
+
+
+def test_no_question_stands_under_a_name_with_hidden_characters() -> None:
+    play = Play("modern")
+    play.calls("t")
+    request = {"method": ELICITED, "params": FORM}
+    play.answers({"resultType": "input_required", "inputRequests": {"q\u200b": request}})
+    assert "inputRequests" not in str(play.reply)
 
 
 def test_members_of_a_question_that_nobody_knows_are_not_put() -> None:

@@ -372,6 +372,7 @@ def test_no_answer_asks_the_client_for_input_and_no_input_goes_back(method: str,
         return
     subject: Any = {"tools/call": {"name": "t"}, "prompts/get": {"name": "t"}}.get(method, {})
     subject = {"uri": "x://y"} if method == "resources/read" else subject
+    subject = {"notifications": {}} if method == "subscriptions/listen" else subject
     for wants in (
         {"resultType": "input_required"},
         {

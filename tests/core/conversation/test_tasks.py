@@ -276,12 +276,93 @@ def test_news_of_a_task_needs_a_subscription_to_it(wanted: dict[str, Any]) -> No
 
 def test_a_subscription_to_a_task_is_acknowledged() -> None:
     play = working("modern")
-    play.says("subscriptions/listen", "listen", notifications={"taskIds": ["t1", "t3"]})
+    play.says("subscriptions/listen", "listen", notifications={"taskIds": ["t1"]})
     meta = {PREFIX + "subscriptionId": play.asked["id"]}
     method = "notifications/subscriptions/acknowledged"
     for ids, is_passed in ((["t1"], True), ([], True), (["t2"], False), ("t1", False)):
         effects = play.notifies(method, notifications={"taskIds": ids}, _meta=meta)
         assert kinds(effects) == (["ToClient"] if is_passed else ["Record"])
+
+
+RELATED: Final = PREFIX + "related-task"
+
+
+def test_an_outcome_that_names_another_task_is_not_passed_on() -> None:
+    for other in ("t2", "", None, ["t1"]):
+        play = working("legacy")
+        reply = told(play, {"content": [], "_meta": {RELATED: {"taskId": other}}}, "tasks/result")
+        assert "another task" in reply["error"]["message"]
+    play = working("legacy")
+    meta = {RELATED: {"taskId": "t1", "EVIL": "x"}, "own": 1}
+    reply = told(play, {"content": [], "_meta": meta}, "tasks/result")
+    assert reply["result"]["_meta"] == {RELATED: {"taskId": "t1"}, "own": 1}
+
+
+@both_eras
+def test_the_state_of_a_task_is_cut_to_what_is_known(era: str) -> None:
+    play = working(era)
+    state = {"taskId": "t1", "status": "working", "createdAt": "x", "EVIL": {"taskId": "t2"}}
+    assert "EVIL" not in str(told(play, state))
+    assert play.reply["result"]["createdAt"] == "x"
+    assert "error" in told(play, state | {"task": {"taskId": "t2"}})
+
+
+def test_what_begins_a_task_is_cut_to_what_is_known() -> None:
+    play = able("legacy")
+    play.calls("t", task={})
+    task = {"taskId": "t1", "status": "working", "EVIL": "x"}
+    play.answers({"task": task, "taskId": "t2", "EVIL": "x"})
+    assert play.reply["result"] == {
+        "task": {"taskId": "t1", "status": "working"},
+        "taskId": "t2",
+    }
+
+
+@both_eras
+def test_an_answer_is_no_task_beside(era: str) -> None:
+    """A client that asked for a task reads one wherever it stands."""
+    play = able(era)
+    asks: dict[str, Any] = {"task": {}} if era == "legacy" else {}
+    play.calls("t", **asks)
+    play.answers({"resultType": "complete", "content": [], "task": {"taskId": "t9"}})
+    assert play.reply.get("result", {}).get("isError") is not False or "error" in play.reply
+    assert "t9" not in str(play.reply)
+    other = able(era)
+    other.calls("t")
+    other.answers({"content": [], "taskId": "t9"})
+    assert "t9" not in str(other.reply)
+
+
+def test_tasks_are_told_to_a_client_in_the_words_of_its_era() -> None:
+    for era, method in (
+        ("legacy", "notifications/tasks"),
+        ("modern", "notifications/tasks/status"),
+    ):
+        play = working(era)
+        before = len(play.client_got)
+        assert kinds(play.notifies(method, taskId="t1", status="working")) == ["Record"]
+        assert len(play.client_got) == before
+
+
+@pytest.mark.parametrize("id", ["t2", "", "T1", "t1 "])
+def test_nobody_subscribes_to_a_task_of_another_run(id: str) -> None:
+    play = working("modern")
+    before = len(play.server_got)
+    play.says("subscriptions/listen", "listen", notifications={"taskIds": ["t1", id]})
+    assert play.reply["error"]["code"] == mcp.INVALID_PARAMS
+    assert len(play.server_got) == before
+
+
+def test_a_listing_of_tasks_has_nothing_but_what_is_known_of_them() -> None:
+    play = working("legacy")
+    play.says("tasks/list", 1)
+    tasks = [{"taskId": "t1", "status": "working", "EVIL": "x"}, {"taskId": "t2", "EVIL": "x"}]
+    play.answers({"tasks": tasks, "EVIL": "x", "_meta": {"EVIL": "x"}, "nextCursor": "c"})
+    task = {"taskId": "t1", "status": "working"}
+    assert play.reply["result"] == {"tasks": [task], "nextCursor": "c"}
+    play.says("tasks/list", 2)
+    play.answers({"tasks": [], "nextCursor": {"say": "EVIL"}})
+    assert "error" in play.reply
 
 
 def test_the_status_of_a_legacy_task_is_cut_to_what_is_known() -> None:

@@ -56,7 +56,9 @@ class Answers:
                 reply = self._results.listing(waiting, result.raw)
             case Treatment.LIST_TASKS:
                 reply = self.interim.listed(waiting, result.raw)
-            case Treatment.FORWARD | Treatment.LISTEN | Treatment.COMPLETE:
+            case Treatment.LISTEN:
+                reply = self._results.ended_subscription(waiting, result.raw)
+            case Treatment.FORWARD | Treatment.COMPLETE:
                 reply = self._results.plain(waiting, result.raw)
             case _:
                 assert_never(waiting.treatment)
@@ -168,7 +170,9 @@ class Answers:
 
 
 def _page_to_open(params: Any) -> tuple[str, dict[str, Any]]:
-    return questions.ELICITATION, (params if type(params) is dict else {}) | {"mode": "url"}
+    """A page as the params of a question, in which no id of progress or a task has a meaning."""
+    kept = params if type(params) is dict else {}
+    return questions.ELICITATION, {n: kept[n] for n in kept if n != "_meta"} | {"mode": "url"}
 
 
 def _may_ask(waiting: Waiting) -> bool:

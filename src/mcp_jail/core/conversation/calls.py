@@ -21,6 +21,7 @@ from mcp_jail.core.conversation.forwarding import Forwarding
 from mcp_jail.core.conversation.rounds import Retry
 from mcp_jail.core.conversation.state import State
 from mcp_jail.core.conversation.subjects import Subject, is_retry, subject_of, subscribed_uris
+from mcp_jail.core.conversation.subscribed import filter_of
 from mcp_jail.core.policy import Additional, Verdict, strictest
 from mcp_jail.core.protocol import mcp, wire
 from mcp_jail.core.protocol.mcp import Era, Treatment
@@ -96,6 +97,12 @@ class Calls:
 
     def listen(self, request: Request, *, is_listed: bool = False) -> list[Effect]:
         """A subscription is judged like the reading of each resource it names."""
+        wanted = filter_of(request.params, self._is_modern_task)
+        if isinstance(wanted, str):
+            fault = BadLine(f"{request.method} {wanted}", mcp.INVALID_PARAMS, request.id)
+            return self._malformed(request, fault)
+        kept = {"notifications": wanted, "_meta": request.params["_meta"]}
+        request = Request(request.id, request.method, kept)
         judged: list[tuple[str, Decision]] = []
         for uri in subscribed_uris(request.params):
             decision = decide.decide_resource(uri, self._state.book)
@@ -109,22 +116,26 @@ class Calls:
         for uri, decision in judged:
             if decision.verdict is Verdict.DENY:
                 return self._denied(request, Treatment.LISTEN, _resource(uri), decision)
-        wanted = [(uri, each) for uri, each in judged if each.verdict is Verdict.ASK]
-        if wanted:
-            first, decision = wanted[0]
-            subject = Subject(first, {"uris": [uri for uri, _ in wanted]}, is_uri=True)
+        to_ask = [(uri, each) for uri, each in judged if each.verdict is Verdict.ASK]
+        if to_ask:
+            first, decision = to_ask[0]
+            subject = Subject(first, {"uris": [uri for uri, _ in to_ask]}, is_uri=True)
             answered = self._asking.answered(request.method, subject, decision)
             if answered is None:
                 return self._asking.hold(request, Treatment.LISTEN, subject, decision)
             if answered.verdict is not Verdict.ALLOW:
                 return self._denied(request, Treatment.LISTEN, subject, answered)
-            allowed = dict.fromkeys((uri for uri, _ in wanted), answered)
+            allowed = dict.fromkeys((uri for uri, _ in to_ask), answered)
             judged = [(uri, allowed.get(uri, each)) for uri, each in judged]
         entries: list[Effect] = [
             Record(self._entry_of(ours, request, _resource(uri), decision))
             for uri, decision in judged
         ]
         return [*entries, self._forwarding.forward(request, Treatment.LISTEN, id=ours)]
+
+    def _is_modern_task(self, id: str) -> bool:
+        task = self._state.tasks.get(id)
+        return task is not None and task.era is Era.MODERN
 
     def _malformed(self, request: Request, fault: BadLine) -> list[Effect]:
         self._state.tally.denials += 1

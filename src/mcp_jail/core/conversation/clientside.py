@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from mcp_jail.core.conversation import questions, replies
+from mcp_jail.core.conversation import handles, questions, replies
 from mcp_jail.core.conversation.asking import Asking
 from mcp_jail.core.conversation.calls import Calls
 from mcp_jail.core.conversation.events import Effect, Record, ToClient, ToServer
@@ -143,6 +143,7 @@ class ClientSide:
             line = wire.render_error(asked.server_id, mcp.INTERNAL_ERROR, "the client failed")
             refused = self._tally.violation("client", f"an answer that is none: {fault}")
             return [*refused, ToServer(line, is_reply=True)]
+        answer = handles.of_answer(answer, asked.question.params)
         line = wire.render_result(asked.server_id, answer)
         return [Record(replies.answer_entry(asked, answer=answer)), ToServer(line, is_reply=True)]
 
@@ -155,7 +156,8 @@ class ClientSide:
             case "notifications/progress":
                 token = wire.as_id(message.params.get("progressToken"))
                 if token is not None and self._state.asked.has_token(token):
-                    return [ToServer(wire.render(message), is_reply=True)]
+                    passed = _cut(message, "progressToken", "progress", "total", "message")
+                    return [ToServer(wire.render(passed), is_reply=True)]
                 return []
             case "notifications/roots/list_changed":
                 return []  # the server knows only the policy's roots
@@ -180,11 +182,17 @@ class ClientSide:
         if waiting is None:
             return []  # answered meanwhile
         self._state.in_flight.cancel(waiting)
-        params = message.params | {"requestId": waiting.id}
+        params = _cut(message, "reason").params | {"requestId": waiting.id}
         effects: list[Effect] = [ToServer(wire.render(Notification(message.method, params)))]
         if waiting.tool:
             effects.append(Record(replies.result_entry(waiting, detail={"cancelled": True})))
         return effects
+
+
+def _cut(message: Notification, *names: str) -> Notification:
+    """A notification with no members but these."""
+    kept = {name: message.params[name] for name in names if name in message.params}
+    return Notification(message.method, kept)
 
 
 def _refused(message: wire.Message | BadLine) -> list[Effect]:

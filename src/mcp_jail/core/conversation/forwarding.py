@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcp_jail.core.conversation import handles
 from mcp_jail.core.conversation.events import ToServer
 from mcp_jail.core.conversation.inflight import Waiting
 from mcp_jail.core.conversation.state import State
@@ -44,6 +45,7 @@ class Forwarding:
         )
         self._state.in_flight.add(waiting)
         told = self._state.opening.told_to_server(request.method, params)
+        told = handles.of_request(told, lambda id: self._state.tasks.get(id) is not None)
         if retry is not None:
             kept = {name: value for name, value in told.items() if name not in mcp.RETRY_MEMBERS}
             told = kept | retry

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from msgspec import Raw
 
 from mcp_jail.core.approved.listed import Standing
-from mcp_jail.core.conversation import questions, replies, rounds, tasks, walks
+from mcp_jail.core.conversation import handles, questions, replies, rounds, tasks, walks
 from mcp_jail.core.conversation.asking import Asking
 from mcp_jail.core.conversation.events import Effect, Record, ToClient, ToServer
 from mcp_jail.core.conversation.forwarding import Forwarding
@@ -21,10 +22,12 @@ from mcp_jail.core.conversation.questions import Question, Refusal
 from mcp_jail.core.conversation.results import Reply, Results
 from mcp_jail.core.conversation.rounds import Round
 from mcp_jail.core.conversation.state import State
+from mcp_jail.core.conversation.wordless import is_cursor
 from mcp_jail.core.policy import Verdict
 from mcp_jail.core.protocol import mcp, wire
 from mcp_jail.core.protocol.mcp import Era
 from mcp_jail.core.protocol.wire import BadLine, MessageId, Request
+from mcp_jail.core.text import hidden
 
 
 class Interim:
@@ -92,6 +95,8 @@ class Interim:
                     return {}, {}, questions.roots_refused(self._state.book)
                 ours[key] = replies.roots_result(self._state.roots)
                 continue
+            # Neither progress nor a task of the legacy era belongs to it.
+            params = {name: value for name, value in params.items() if name != "_meta"}
             judged = questions.judge(
                 method, params, self._state.book, capabilities, self._asking.answered
             )
@@ -165,9 +170,10 @@ class Interim:
         begun = None
         if type(task) is dict:
             begun = self._state.tasks.add(task.get("taskId"), waiting.tool, waiting.era)
-        if begun is None:
+        if begun is None or type(task) is not dict:
             return self._passing.not_passed(waiting, "a task without an id of its own")
-        return self._passing.passed(waiting, self._results.task(result, waiting.era), raw)
+        told = tasks.state_of(result) | ({} if task is result else {"task": tasks.status_of(task)})
+        return self._passing.passed(waiting, self._results.task(told, waiting.era), raw)
 
     def _may_be_task(self, waiting: Waiting) -> bool:
         is_asked = waiting.era is Era.MODERN or "task" in waiting.params
@@ -180,18 +186,25 @@ class Interim:
             return self._passing.not_passed(waiting, result.reason)
         id = waiting.params.get("taskId")
         task = self._state.tasks.get(id)
-        if task is None or result.get("taskId", id) != id:
+        related = handles.related_task(result)
+        if task is None or result.get("taskId", id) != id or related not in {None, id}:
             return self._passing.not_passed(waiting, "the state of another task")
-        if result.get("resultType", "complete") != "complete" or "requestState" in result:
+        asks_more = result.keys() & {"requestState", "task"}
+        if result.get("resultType", "complete") != "complete" or asks_more:
             return self._passing.not_passed(waiting, "it is no state of a task but asks for more")
         told, effects = self.task_told(task, result, waiting)
         reply = self._results.task(told, waiting.era)
+        if related is not None:
+            kept = handles.with_related_task(reply.result, task.id)
+            reply = msgspec.structs.replace(reply, result=kept)
         return [*effects, *self._passing.passed(waiting, reply, raw)]
 
     def task_told(
         self, task: tasks.Task, said: dict[str, Any], waiting: Waiting
     ) -> tuple[dict[str, Any], list[Effect]]:
         """What a server says of a task, with the questions in it that may be put (2026-07-28)."""
+        if waiting.method != "tasks/result":  # that has the members of the call's own result
+            said = tasks.state_of(said)
         wanted = said.get("inputRequests")
         if wanted is None:
             return said, []
@@ -203,7 +216,7 @@ class Interim:
         for key, request in wanted.items():
             if key in task.asked:
                 asked[key] = task.asked[key]
-            elif key not in task.answered:
+            elif key not in task.answered and not hidden.has_hidden(key):
                 one, ours, refused = self._judged(waiting, {key: request})
                 effects += self._refused_to_task(task, waiting, refused)
                 for question in one.values():
@@ -246,12 +259,15 @@ class Interim:
         listed = result.get("tasks")
         if type(listed) is not list:
             return BadLine("a list of another shape", wire.INVALID_REQUEST)
+        if not is_cursor(result.get("nextCursor")):
+            return BadLine("a cursor that is none", wire.INVALID_REQUEST)
         known = [
-            task
+            tasks.status_of(task)
             for task in listed
             if type(task) is dict and self._state.tasks.get(task.get("taskId")) is not None
         ]
-        return self._results.task(result | {"tasks": known}, waiting.era)
+        kept = {name: result[name] for name in ("nextCursor",) if name in result}
+        return self._results.task(kept | {"tasks": known}, waiting.era)
 
 
 def _fault_of_round(state: Any, wanted: Any, number: int) -> str | None:
@@ -264,6 +280,8 @@ def _fault_of_round(state: Any, wanted: Any, number: int) -> str | None:
         return "it asked too often"
     if len(wanted) > rounds.QUESTIONS_OF_ONE_ROUND:
         return "it asked too much at once"
+    if any(map(hidden.has_hidden, wanted)):
+        return "a question under a name with hidden characters"
     return None
 
 

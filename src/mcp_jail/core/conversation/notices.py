@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from mcp_jail.core.approved.lock import KIND_OF_LIST, ItemKind
+from mcp_jail.core.conversation import tasks
 from mcp_jail.core.conversation.asking import Asking
 from mcp_jail.core.conversation.events import Effect, ToClient
+from mcp_jail.core.conversation.handles import of_subscription
 from mcp_jail.core.conversation.inflight import Waiting
 from mcp_jail.core.conversation.interim import Interim
 from mcp_jail.core.conversation.state import State
+from mcp_jail.core.conversation.subscribed import NAMING, RESOURCES, SWITCHES, TASKS
 from mcp_jail.core.conversation.tally import quoted
 from mcp_jail.core.policy import Text
 from mcp_jail.core.protocol import mcp, wire
@@ -26,7 +29,7 @@ from mcp_jail.core.text import hidden
 _MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "notifications/message": ("level", "logger", "data"),
     "notifications/progress": ("progressToken", "progress", "total", "message"),
-    "notifications/resources/updated": ("uri", "title"),
+    "notifications/resources/updated": ("uri",),
     "notifications/subscriptions/acknowledged": ("notifications",),
     "notifications/cancelled": ("requestId", "reason"),
     "notifications/elicitation/complete": ("elicitationId",),
@@ -37,15 +40,11 @@ _LEVELS: Final = frozenset(
     {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 )
 
-# The switch of a subscription that each notification needs (2026-07-28).
-_SWITCHES: Final = {
-    "notifications/tools/list_changed": "toolsListChanged",
-    "notifications/prompts/list_changed": "promptsListChanged",
-    "notifications/resources/list_changed": "resourcesListChanged",
+# What says how a task goes.
+_NEWS_OF_TASK: Final = {
+    Era.LEGACY: "notifications/tasks/status",
+    Era.MODERN: "notifications/tasks",
 }
-
-# The members of a subscription that name what it is for; tasks are an extension's.
-_NAMING: Final = frozenset({"resourceSubscriptions", "taskIds"})
 
 
 class Notices:
@@ -89,9 +88,9 @@ class Notices:
             if self._state.opening.is_legacy:
                 effects.append(ToClient(wire.render(Notification(method, {}))))
             effects += [
-                ToClient(wire.render(Notification(method, _meta_of(waiting))))
+                ToClient(wire.render(Notification(method, of_subscription(waiting.client_id))))
                 for waiting in self._state.in_flight
-                if waiting.treatment is Treatment.LISTEN and _filter(waiting).get(_SWITCHES[method])
+                if waiting.treatment is Treatment.LISTEN and _filter(waiting).get(SWITCHES[method])
             ]
         return effects
 
@@ -136,9 +135,9 @@ class Notices:
         if self._state.opening.is_legacy:
             return [self._passed(message)]
         waiting = self._subscription(message)
-        if waiting is None or _filter(waiting).get(_SWITCHES[message.method]) is not True:
+        if waiting is None or _filter(waiting).get(SWITCHES[message.method]) is not True:
             return self._dropped("a notification for a subscription never made")
-        return [self._passed(message, _meta_of(waiting))]
+        return [self._passed(message, of_subscription(waiting.client_id))]
 
     def _subscribed(self, message: Notification) -> list[Effect]:
         """News of a resource, or the beginning of a subscription."""
@@ -155,9 +154,9 @@ class Notices:
         if message.method == "notifications/subscriptions/acknowledged":
             if not _is_part(message.params.get("notifications"), wanted):
                 return self._dropped("a subscription to more than was asked for")
-        elif type(uri) is not str or uri not in _named(wanted, "resourceSubscriptions"):
+        elif type(uri) is not str or uri not in _named(wanted, RESOURCES):
             return self._dropped("news of a resource that was not subscribed to")
-        return [self._passed(message, _meta_of(waiting))]
+        return [self._passed(message, of_subscription(waiting.client_id))]
 
     def _subscription(self, message: Notification) -> Waiting | None:
         """The open subscription that a notification names."""
@@ -181,21 +180,22 @@ class Notices:
         if waiting is None or waiting.treatment is not Treatment.LISTEN:
             return []  # it means a question that was answered meanwhile
         self._state.in_flight.end(waiting)
-        return [self._passed(message, {"requestId": waiting.client_id})]
+        return [self._rendered(message.method, {"requestId": waiting.client_id})]  # not its words
 
     def _of_task(self, message: Notification) -> list[Effect]:
         """News of a task of this run, which may hold its outcome (2026-07-28)."""
         task = self._state.tasks.get(message.params.get("taskId"))
         if task is None:
             return self._dropped("news of a task that is none of this run")
+        if message.method != _NEWS_OF_TASK[task.era]:
+            return self._dropped("news of a task in the words of the other era")
         if task.era is Era.LEGACY:
-            status = {name: said for name, said in message.params.items() if name in _STATUS}
-            return [self._rendered(message.method, status)]
+            return [self._rendered(message.method, tasks.status_of(message.params))]
         waiting = self._subscription(message)
-        if waiting is None or task.id not in _named(_filter(waiting), "taskIds"):
+        if waiting is None or task.id not in _named(_filter(waiting), TASKS):
             return self._dropped("a notification for a subscription never made")
         told, effects = self._interim.task_told(task, message.params, waiting)
-        params = self._interim.outcome_told(told) | _meta_of(waiting)
+        params = self._interim.outcome_told(told) | of_subscription(waiting.client_id)
         return [*effects, self._rendered(message.method, params)]
 
     def _passed(self, message: Notification, more: dict[str, Any] | None = None) -> ToClient:
@@ -214,25 +214,6 @@ class Notices:
 
     def _dropped(self, reason: str) -> list[Effect]:
         return self._state.tally.violation("server", reason)
-
-
-# The members of a task's state (2025-11-25).
-_STATUS: Final = frozenset(
-    {
-        "taskId",
-        "status",
-        "statusMessage",
-        "createdAt",
-        "lastUpdatedAt",
-        "ttl",
-        "pollInterval",
-    }
-)
-
-
-def _meta_of(waiting: Waiting) -> dict[str, Any]:
-    """The mark of a subscription, under the client's own id of it."""
-    return {"_meta": {mcp.SUBSCRIPTION_KEY: waiting.client_id}}
 
 
 def _filter(waiting: Waiting) -> dict[str, Any]:
@@ -255,9 +236,9 @@ def _is_part(given: Any, wanted: dict[str, Any]) -> bool:
 
 
 def _may_be_honoured(name: str, value: Any, wanted: dict[str, Any]) -> bool:
-    if name in _NAMING:
+    if name in NAMING:
         asked = _named(wanted, name)
         return type(value) is list and all(type(each) is str and each in asked for each in value)
-    if name not in _SWITCHES.values():
+    if name not in SWITCHES.values():
         return False
     return value is False or (value is True and wanted.get(name) is True)

@@ -13,12 +13,12 @@ from typing import Any, Final
 import msgspec
 
 from mcp_jail.core.conversation import elicitation, sampling
+from mcp_jail.core.conversation.handles import of_question
 from mcp_jail.core.conversation.subjects import Subject
 from mcp_jail.core.policy import Roots, Verdict
-from mcp_jail.core.protocol import mcp
-from mcp_jail.core.protocol.wire import as_id
 from mcp_jail.core.rules import decide
 from mcp_jail.core.rules.rulebook import Rulebook
+from mcp_jail.core.text import hidden
 
 SAMPLING: Final = "sampling/createMessage"
 ELICITATION: Final = "elicitation/create"
@@ -77,6 +77,7 @@ def judge(
     passed = _passed_sampling(params) if method == SAMPLING else _passed_elicitation(params)
     if isinstance(passed, str):
         return _refused(method, key, passed, book)
+    passed = hidden.cleaned(passed, book.policy.text)[0]
     if not _can_be_asked(method, passed, capabilities):
         return _refused(method, key, "the client did not offer it", book)
     allowed = decide.Decision(Verdict.ALLOW, key, book.places.get((key,)), "")
@@ -158,7 +159,7 @@ _ELICITATION_PASSED = frozenset(
 
 def _passed_sampling(params: dict[str, Any]) -> dict[str, Any] | str:
     passed = sampling.passed_sampling(params)
-    return passed if isinstance(passed, str) else passed | _related(params)
+    return passed if isinstance(passed, str) else passed | of_question(params)
 
 
 def _passed_elicitation(params: dict[str, Any]) -> dict[str, Any] | str:
@@ -171,24 +172,11 @@ def _passed_elicitation(params: dict[str, Any]) -> dict[str, Any] | str:
     fault = check(params)
     if fault is not None:
         return fault
+    if hidden.hides(params):
+        return "it has hidden characters"
     kept = {name: value for name, value in params.items() if name in _ELICITATION_PASSED}
     kept.pop("_meta", None)
-    return kept | _related(params)
-
-
-def _related(params: dict[str, Any]) -> dict[str, Any]:
-    """Of a question's `_meta`: the token of its progress, and the task it belongs to."""
-    meta = params.get("_meta")
-    if type(meta) is not dict:
-        return {}
-    kept: dict[str, Any] = {}
-    token = as_id(meta.get("progressToken"))
-    if token is not None:
-        kept["progressToken"] = token
-    task = meta.get(mcp.RELATED_TASK_KEY)
-    if type(task) is dict and type(task.get("taskId")) is str:
-        kept[mcp.RELATED_TASK_KEY] = {"taskId": task["taskId"]}
-    return {"_meta": kept} if kept else {}
+    return kept | of_question(params)
 
 
 def _can_be_asked(method: str, passed: dict[str, Any], capabilities: Mapping[str, Any]) -> bool:

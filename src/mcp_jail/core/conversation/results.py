@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from mcp_jail.core.approved.listed import Page
 from mcp_jail.core.approved.lock import KIND_OF_LIST
-from mcp_jail.core.conversation import links, network, walks
+from mcp_jail.core.conversation import handles, links, network, walks
 from mcp_jail.core.conversation.inflight import Waiting
 from mcp_jail.core.conversation.opening import told_to_client
 from mcp_jail.core.conversation.state import State
@@ -124,18 +124,29 @@ class Results:
             return Reply({"resultType": "complete"} if waiting.era is Era.MODERN else {})
         return Reply(self._clean(self._with_approved_meta(result, waiting.era)))
 
+    def ended_subscription(self, waiting: Waiting, raw: Raw) -> Reply | BadLine:
+        """The result that ends a subscription (2026-07-28): the client's own id of it, no word."""
+        result = wire.whole(raw)
+        if isinstance(result, BadLine):
+            return result
+        if mcp.result_kind(result) is not mcp.ResultKind.COMPLETE:
+            return _NO_ANSWER
+        return Reply({"resultType": "complete", **handles.of_subscription(waiting.client_id)})
+
     def bulk(self, waiting: Waiting, raw: Raw, members: dict[str, Raw]) -> Reply | BadLine:
         """What a tool gave, a resource holds or a prompt says: whole answers only."""
         is_error = mcp.is_error_result(members)
+        members = {name: value for name, value in members.items() if name != "taskId"}
         refused = self._state.refused.take(waiting)
         if refused or self._may_need_change(waiting.treatment, raw, members):
             result = wire.whole(raw)
             if isinstance(result, BadLine):
                 return result
+            result.pop("taskId", None)  # it is no task
             changed, violations = self.content(self._with_approved_meta(result, waiting.era))
             changed = network.with_words(changed, refused) if refused else changed
             return Reply(self._fresh(waiting, changed), is_error, violations)
-        if "_meta" in members and self._state.catalogue.is_enabled:
+        if "_meta" in members:
             meta = self._remembered_meta(members["_meta"], waiting.era)
             members = {name: value for name, value in members.items() if name != "_meta"}
             if meta is not None:
@@ -158,9 +169,8 @@ class Results:
 
     def content(self, result: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
         """A decoded result without hidden characters and denied links; what was left out."""
-        odd = mcp.misspelt_member(result)
-        changed: dict[str, Any] = {n: each for n, each in result.items() if n != odd}
-        found: tuple[str, ...] = () if odd is None else ("a key in another case",)
+        changed = {n: each for n, each in result.items() if not mcp.misspelt_member({n: each})}
+        found: tuple[str, ...] = () if len(changed) == len(result) else ("a key in another case",)
         for name, without_denied in _WITHOUT_DENIED.items():
             if type(result.get(name)) is list:
                 changed[name], left_out = without_denied(result[name], self._is_denied)
@@ -242,7 +252,8 @@ class Results:
                 self._metas.clear()
             meta = wire.whole(raw)
             kept = {} if isinstance(meta, BadLine) else self._approved_meta(meta, era)
-            self._metas[key] = Raw(msgspec.json.encode(kept)) if kept else None
+            ours = raw if kept is meta else Raw(msgspec.json.encode(kept))
+            self._metas[key] = ours if kept else None
         return self._metas[key]
 
     def _with_approved_meta(self, result: dict[str, Any], era: Era) -> dict[str, Any]:
@@ -251,14 +262,17 @@ class Results:
         return result | {"_meta": self._approved_meta(result["_meta"], era)}
 
     def _approved_meta(self, meta: Any, era: Era) -> dict[str, Any]:
-        """`_meta` with the server's info as it was approved, or without."""
+        """`_meta` without any id, and with the server's info as it was approved, or without."""
         if type(meta) is not dict:
             return {}
-        if mcp.SERVER_INFO_KEY not in meta or not self._state.catalogue.is_enabled:
-            return meta
+        kept = handles.without_handles(meta)
+        if mcp.SERVER_INFO_KEY not in kept or not self._state.catalogue.is_enabled:
+            return self._clean(kept)
         approved = self._state.catalogue.approved_server("info", era.value)
-        kept = {name: value for name, value in meta.items() if name != mcp.SERVER_INFO_KEY}
-        return kept if approved is None else kept | {mcp.SERVER_INFO_KEY: approved}
+        kept = {name: value for name, value in kept.items() if name != mcp.SERVER_INFO_KEY}
+        if approved is not None:
+            kept = kept | {mcp.SERVER_INFO_KEY: approved}
+        return self._clean(kept)
 
     def forget_metas(self) -> None:
         """The lock changed: what was approved of the server may be another text."""

@@ -15,6 +15,7 @@ import msgspec
 
 from mcp_jail.core.approved.lock import canonical
 from mcp_jail.core.conversation import questions
+from mcp_jail.core.conversation.handles import of_answer
 from mcp_jail.core.conversation.questions import Question
 from mcp_jail.core.protocol import mcp
 
@@ -83,7 +84,8 @@ class Rounds:
         if fault is not None:
             return fault
         del self._waiting[params["requestState"]]
-        return retry_of(round_, answers)
+        said = {key: of_answer(each, round_.asked[key].params) for key, each in answers.items()}
+        return retry_of(round_, said)
 
     def _of(self, params: dict[str, Any]) -> Round | None:
         """The round that a request names."""

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from mcp_jail.core.rules.constraints import quoted
+from mcp_jail.core.text.hidden import has_hidden
 
 # Messages of one request, blocks of one message or tool result, tools.
 MESSAGES_LIMIT = 200
@@ -81,6 +82,13 @@ def _text(what: str, value: Any) -> str:
     if type(value) is not str:
         raise _RefusedError(f"{what} is no text")
     return value
+
+
+def _word(what: str, value: Any) -> str:
+    """A name or an id, which is compared and not read: two of them must not look the same."""
+    text = _text(what, value)
+    _hold(not has_hidden(text), f"{what} has hidden characters")
+    return text
 
 
 def _object(what: str, value: Any) -> dict[str, Any]:
@@ -232,7 +240,7 @@ def _tool(value: Any) -> dict[str, Any]:
         "a tool",
         value,
         {
-            "name": _text,
+            "name": _word,
             "title": _text,
             "description": _text,
             "inputSchema": _object,
@@ -284,12 +292,12 @@ _BLOCKS: dict[str, tuple[_Cuts, tuple[str, ...]]] = {
     "image": _MEDIA,
     "audio": _MEDIA,
     "tool_use": (
-        {"id": _text, "name": _text, "input": _object, "_meta": _meta},
+        {"id": _word, "name": _word, "input": _object, "_meta": _meta},
         ("id", "name", "input"),
     ),
     "tool_result": (
         {
-            "toolUseId": _text,
+            "toolUseId": _word,
             "content": _inner_blocks,
             "structuredContent": _anything,
             "isError": _flag,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcp_jail.core.conversation import questions, replies
+from mcp_jail.core.conversation import handles, questions, replies
 from mcp_jail.core.conversation.answers import Answers
 from mcp_jail.core.conversation.asking import Asking
 from mcp_jail.core.conversation.events import Effect, Oversize, Record, ToClient, ToServer
@@ -139,6 +139,9 @@ class ServerSide:
         is_twice = is_held or state.asked.has_server_id(request.id)
         if is_twice or len(state.asked) >= ASKED_LIMIT:
             return self._refuse(request, wire.INVALID_REQUEST, "too many questions, or one twice")
+        task = handles.related_task(request.params)
+        if task is not None and state.tasks.get(task) is None:
+            return self._refuse(request, mcp.INVALID_PARAMS, "a task that is none of this run")
         judged = questions.judge(
             request.method,
             request.params,

@@ -24,6 +24,16 @@ TASK_ID_LIMIT: Final = 512
 QUESTIONS_LIMIT: Final = 1_000
 
 
+# The members of a task's state, in either era; its outcome and its questions stand beside.
+_STATUS: Final = frozenset(
+    {
+        *("taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt"),
+        *("ttl", "ttlMs", "pollInterval", "pollIntervalMs"),
+    }
+)
+_BESIDE: Final = frozenset({"result", "error", "inputRequests", "resultType", "_meta"})
+
+
 class Task(msgspec.Struct, frozen=True):
     """A task, the tool it is a call of, and the questions of it that were passed on.
 
@@ -56,6 +66,16 @@ class Tasks:
     def get(self, id: Any) -> Task | None:
         """The task of an id, None where this run has none."""
         return self._by_id.get(id) if type(id) is str else None
+
+
+def status_of(said: dict[str, Any]) -> dict[str, Any]:
+    """What a server says of a task, cut to the members of its state."""
+    return {name: value for name, value in said.items() if name in _STATUS}
+
+
+def state_of(said: dict[str, Any]) -> dict[str, Any]:
+    """The same with what comes of it: the outcome, the questions."""
+    return {name: value for name, value in said.items() if name in _STATUS or name in _BESIDE}
 
 
 def note_question(task: Task, key: str, question: Question) -> bool:

@@ -232,7 +232,7 @@ def result_kind(members: Mapping[str, Any]) -> ResultKind:
     else:
         kind = "task" if "task" in members else "complete"
     match kind:
-        case "complete" if _WANTS.isdisjoint(members):
+        case "complete" if _WANTS.isdisjoint(members) and "task" not in members:
             return ResultKind.COMPLETE
         case "input_required":
             return ResultKind.INPUT_REQUIRED

@@ -38,6 +38,11 @@ def has_hidden(text: str) -> bool:
     return not _is_plain(text) and _hidden().search(text) is not None
 
 
+def hides(value: Any) -> bool:
+    """Whether a decoded JSON value has such a character in any text or key of it."""
+    return cleaned(value, Text.STRIP)[1] > 0
+
+
 def marked(text: str) -> str:
     """The text with each hidden run as `⟦U+202E⟧`, the same object where there is none.
 
