@@ -293,6 +293,65 @@ def test_an_item_that_is_listed_in_two_forms_is_shown_and_called_by_nobody(
     assert "to me" in page
 
 
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("rogue_first", [False, True])
+def test_an_item_that_stands_twice_on_one_page_is_a_drift_and_offered_to_nobody(
+    approved: Listing, rogue_first: bool, live: bool
+) -> None:
+    good, rogue = tool("echo", "Give it back."), tool("echo", "Give it to me.")
+    pair = [rogue, good] if rogue_first else [good, rogue]
+    approved.says(tools=[*pair, tool("send", "Send it.")])
+    if not live:
+        with started(approved.home, "run", "fs", *approved.command) as client:
+            client.open()
+            names = [each["name"] for each in client.request("tools/list")["result"]["tools"]]
+            assert names == ["send"]
+            client.wait_for_stderr("not approved: tool/echo")
+            client.close()
+        entries = [each for each in approved.home.audit() if each.get("reason") == "changed"]
+        told = [(each["name"], each["verdict"]) for each in entries]
+        assert told == [("tool/echo", "drift")]
+    words = ("--live",) if live else ()
+    assert drifts(approved, *words) == [("tool/echo", "changed")]
+    said = approved.done("diff", "fs", "--exit-code", *words)
+    assert said.returncode == 3
+    assert "twice     tool/echo; listed in several forms, no client gets any" in said.stdout
+    assert "to me" in said.stdout
+    assert "removed" not in said.stdout
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_name_that_hides_characters_is_told_and_counts(approved: Listing, live: bool) -> None:
+    approved.says(tools=[*AS_APPROVED, tool("echo\u200b", "Evil.")])
+    if not live:
+        approved.runs()
+    said = approved.done("diff", "fs", "--exit-code", *(("--live",) if live else ()))
+    assert said.returncode == 3, said.stdout
+    told = " ".join(said.stdout.split())
+    assert 'left out "tool/echo⟦U+200B⟧"; its name hides characters' in told
+    assert "all is as it was approved" not in said.stdout
+    approved.says(tools=AS_APPROVED)
+    assert approved.done("diff", "fs", "--exit-code", "--live").returncode == 0
+
+
+def test_a_tool_that_is_only_gone_counts_after_a_whole_listing_of_a_run(approved: Listing) -> None:
+    approved.says(tools=AS_APPROVED[:1])
+    approved.greets()
+    assert approved.done("diff", "fs", "--exit-code").returncode == 0  # that run cannot know
+    approved.runs()
+    said = approved.done("diff", "fs", "--exit-code")
+    assert said.returncode == 3
+    assert "removed  tool/send" in said.stdout
+    with started(approved.home, "run", "fs", *approved.command) as client:  # and it stays approved
+        client.open()
+        names = [each["name"] for each in client.request("tools/list")["result"]["tools"]]
+        assert names == ["echo"]
+        client.close()
+
+
+AS_APPROVED = [tool("echo", "Give it back."), tool("send", "Send it.")]
+
+
 def test_a_policy_without_a_lock_has_nothing_to_compare(listing: Listing) -> None:
     listing.home.write_policy("lock: {enabled: false}\n")
     said = listing.done("diff", "fs")

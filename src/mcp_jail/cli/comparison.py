@@ -81,6 +81,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return self.seen is not None and bool(reviews.rejected_of(self.approved, self.seen))
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """The items that no client gets, whatever is approved, as their names hide characters."""
+        return () if self.seen is None else self.seen.left_out
+
+    @property
     def proposal_differs(self) -> tuple[str, ...]:
         """The items for which the lock file proposes other words than were approved."""
         if self.approved is None or self.is_first or self.proposal is None:

@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
             hint="--live starts it in its jail and compares what it says",
         )
     is_drift = bool(comparison.shown.drifts) or comparison.others > 0
-    is_drift |= comparison.is_rejected_said
+    is_drift |= comparison.is_rejected_said or bool(comparison.left_out)
     return ExitCode.DRIFT if arguments.exit_code and is_drift else ExitCode.OK
 
 
@@ -111,7 +111,7 @@ def _summary(comparison: Comparison) -> str:
     if comparison.seen is None and comparison.is_first:
         return "nothing was seen yet"
     if not count:
-        is_left = comparison.look is None or comparison.is_rejected_said
+        is_left = comparison.look is None or comparison.is_rejected_said or comparison.left_out
         return "nothing waits for you" if is_left else "all is as it was approved"
     items = counted(count, "item", "items")
     more = f" (and {counted(comparison.others, 'other', 'others')})" if comparison.others else ""
@@ -135,6 +135,9 @@ def _sources(comparison: Comparison) -> list[tuple[str, str]]:
     twice = () if comparison.seen is None else listed_twice(comparison.seen)
     if twice:
         found.append(("twice", f"{some(twice)}; listed in several forms, no client gets any"))
+    if comparison.left_out:
+        told = f"{some(comparison.left_out)}; its name hides characters, so no client gets it"
+        found.append(("left out", told))
     if comparison.rejected:
         told = f"{some(comparison.rejected)}; blocked, and nobody is asked until it changes"
         found.append(("rejected", told))
@@ -191,6 +194,7 @@ def _as_json(comparison: Comparison) -> str:
         "drifts": [_drift(each) for each in comparison.shown.drifts],
         "others": comparison.others,
         "rejected": list(comparison.rejected),
+        "left_out": list(comparison.left_out),
         "file_differs": list(comparison.proposal_differs),
         "ignored": comparison.judged.policy.lock.ignore,
     }

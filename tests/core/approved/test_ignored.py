@@ -84,7 +84,9 @@ def test_what_a_lock_file_proposes_is_trusted_in_its_own_words() -> None:
 
 def test_one_tool_twice_in_two_forms_is_left_out_all_the_same() -> None:
     play = Play(approved=approved(MONDAY), lock=REVIEW | DATED)
-    assert play.lists(MONDAY, TUESDAY) == []
+    assert play.lists(MONDAY, MONDAY | {"title": "Evil"}) == []
+    assert play.lists(MONDAY, TUESDAY) == ["t"]  # two that differ in what is not heard are one
+    assert play.reply["result"]["tools"] == [MONDAY]
 
 
 # The members

@@ -140,7 +140,10 @@ def test_a_tool_listed_in_two_forms_is_not_called(era: str, order: str) -> None:
     play = locked(era)
     assert play.lists(*pair, B) == ["b"]
     assert denied(play, "a")
-    assert "listed twice" in next(each.reason for each in play.entries if each.reason)
+    assert "listed twice" in str([each.reason for each in play.entries])
+    drifts = [each for each in play.entries if each.verdict == "drift"]
+    assert [(each.name, each.reason) for each in drifts] == [("tool/a", "changed")]
+    assert "not approved: tool/a" in str(play.told)
     paged = locked(era)
     paged.lists(pair[0], nextCursor="2")
     paged.says("tools/list", "2", cursor="2")

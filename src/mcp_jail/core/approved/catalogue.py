@@ -81,17 +81,21 @@ class Catalogue:
     def compare(self, page: Page) -> tuple[Item, ...]:
         """The items of a page that may be shown."""
         walk = self._walk_of(page)
-        shown = []
+        names: _Walk = {} if walk is None else walk
+        shown: dict[str, Item] = {}
         for listed in page.items:
             item = self._restored(page, listed)
-            known = self._look_at(page, item, walk)
+            known = self._look_at(page, item, names)
+            shown.pop(item.name, None)  # what stands twice on a page is one item, or none
             if known is not None and known.is_approved:
                 is_new = self._is_new_resource(page.kind, item)
-                shown.append(Item(item.name, bare_resource(item.value)) if is_new else item)
+                shown[item.name] = Item(item.name, bare_resource(item.value)) if is_new else item
+        if self._seen.leave_out(page.kind, page.left_out, is_first=page.is_first):
+            self._is_news |= self._policy.enabled
         if page.is_last and walk is not None:
             del self._walks[page.kind, page.is_ours]
             self._end_listing(page.kind, walk)
-        return tuple(shown)
+        return tuple(shown.values())
 
     def compare_server(self, parts: dict[str, Any], era: str) -> dict[str, Any]:
         """The parts of an opening answer (info, instructions, capabilities) that may be shown."""
@@ -216,21 +220,25 @@ class Catalogue:
         )
         return Item(item.name, value)
 
-    def _look_at(self, page: Page, item: Item, walk: _Walk | None) -> _Known | None:
+    def _look_at(self, page: Page, item: Item, walk: _Walk) -> _Known | None:
         known = self._known[page.kind]
         if item.name not in known and len(known) >= ITEMS_LIMIT:
             return None
         key = locks.key_of(page.kind, item.name)
         pin, size = locks.pin_and_size(page.kind, item.value, page.era)
-        is_twice = walk is not None and walk.get(item.name, pin.digest) != pin.digest
+        is_twice = walk.get(item.name, pin.digest) != pin.digest
         if not self._seen.keep(key, pin, size, is_twice=is_twice):
             return None
-        if walk is not None:
-            walk[item.name] = _TWICE if is_twice else pin.digest
+        walk[item.name] = _TWICE if is_twice else pin.digest
+        if is_twice:  # which of them was meant nobody knows, so none is trusted
+            self._trusted.pop(key, None)
+            self._fresh.pop(key, None)
         is_approved = not is_twice and self._approves(key, pin)
         known[item.name] = _Known(pin, is_approved, is_twice)
         self._other_words.note(key, pin)
-        if not is_approved and (drift := self.drift_of(page.kind, item.name)) is not None:
+        drift = None if is_approved else self.drift_of(page.kind, item.name)
+        is_held = self._policy.enabled and not self._lock.approves(key, pin.digest)
+        if drift is not None and is_held:
             self._note(drift)
         return known[item.name]
 
@@ -296,6 +304,9 @@ class Catalogue:
             return
         if kind not in self._lock.kinds:
             self._settle(kind, is_new=is_new)
+        elif is_new and kind is not ItemKind.RESOURCE:  # which of those there are is no drift
+            approved = {key for key in self._lock.items if locks.kind_of(key) is kind}
+            self._is_news |= not approved <= self.seen.items.keys()
 
     def _settle(self, kind: ItemKind, *, is_new: bool) -> None:
         """Write a first contact down, if the policy trusts it; else it waits for a person."""

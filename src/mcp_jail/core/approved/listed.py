@@ -29,7 +29,10 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One answer to a list request, or a part of it; `is_ours` is our own walk's."""
+    """One answer to a list request, or a part of it; `is_ours` is our own walk's.
+
+    `left_out` are names that no client gets, whatever is approved: they hide characters.
+    """
 
     kind: ItemKind
     era: str
@@ -37,6 +40,7 @@ class Page(msgspec.Struct, frozen=True):
     is_first: bool
     is_last: bool
     is_ours: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 class News(msgspec.Struct, frozen=True):

@@ -71,7 +71,8 @@ class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     are those of which a whole listing was seen; `peers` says, by era, which protocol version and
     client capabilities the server answered to. `rejected` are digests by key that a person does not
     want to be asked about again, `reviewed` the kinds of which they answered for any item: no
-    listing of those is a first contact.
+    listing of those is a first contact. `left_out` are keys that were seen and can be approved by
+    nobody, as their names hide characters.
     """
 
     v: int = VERSION
@@ -81,6 +82,7 @@ class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     peers: dict[str, dict[str, Any]] = {}
     rejected: dict[str, tuple[str, ...]] = {}
     reviewed: tuple[ItemKind, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def approves(self, key: str, digest: str) -> bool:
         """Whether this very object was approved under this key."""

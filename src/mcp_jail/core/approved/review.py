@@ -38,7 +38,8 @@ class Review(msgspec.Struct, frozen=True):
             for drift in self.drifts
         ]
         kinds = [kind.value for kind in self.seen.kinds]
-        return sha256(locks.canonical([rows, kinds, self.is_named])).hexdigest()
+        shown = [rows, kinds, self.is_named, self.seen.left_out]
+        return sha256(locks.canonical(shown)).hexdigest()
 
     @property
     def taken_out(self) -> tuple[Drift, ...]:
@@ -151,6 +152,7 @@ def both(first: Lock, second: Lock) -> Lock:
         kinds=tuple(kind for kind in ItemKind if kind in kinds),
         items=items,
         peers=first.peers | second.peers,
+        left_out=tuple(dict.fromkeys((*first.left_out, *second.left_out))),
     )
 
 

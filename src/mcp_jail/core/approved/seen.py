@@ -6,6 +6,7 @@ either. An item is kept as it was said last, and in every form where one listing
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -22,6 +23,10 @@ SEEN_LIMIT: Final = 4 * ITEMS_LIMIT
 # Bytes of all that is kept for a review, as JSON: four to fit into a lock file (LOCK_LIMIT) with
 # its line breaks. The largest real catalogues take 1 MiB.
 SEEN_BYTES_LIMIT: Final = 16 * 1024 * 1024
+
+# Items that no client gets, and characters of their names, that are kept.
+LEFT_OUT_LIMIT: Final = 100
+LEFT_OUT_LENGTH: Final = 200
 
 # Forms of one item in one listing that are kept: two show that there is no telling which it is.
 FORMS_LIMIT: Final = 8
@@ -62,6 +67,15 @@ class Seen:
         self._bytes, self._sizes[key] = self._bytes - old + new, new
         items[key] = (*before, pin)
         return True
+
+    def leave_out(self, kind: ItemKind, names: Iterable[str], *, is_first: bool) -> bool:
+        """Note what no client gets of a listing, anew on its first page; whether there is more."""
+        old = self._lock.left_out
+        kept = [key for key in old if not (is_first and locks.kind_of(key) is kind)]
+        found = [locks.key_of(kind, name[:LEFT_OUT_LENGTH]) for name in names]
+        new = tuple(dict.fromkeys((*kept, *found)))[:LEFT_OUT_LIMIT]
+        self._lock = msgspec.structs.replace(self._lock, left_out=new)
+        return not set(new) <= set(old)
 
     def is_whole(self, kind: ItemKind) -> bool:
         """Whether a whole listing of a kind was seen."""

@@ -88,20 +88,16 @@ class Results:
     def page_of(
         self, waiting: Waiting, result: dict[str, Any]
     ) -> tuple[Page | None, tuple[str, ...]]:
-        """The page that a list result is, without items whose name is odd or stands twice."""
+        """The page that a list result is, without items whose name hides characters."""
         items = mcp.listed(waiting.method, result)
         if items is None or mcp.result_kind(result) is not mcp.ResultKind.COMPLETE:
             return None, ()
         names = [item.name for item in items]
-        twice = _named_twice(names)
-        kept = tuple(
-            item for item in items if item.name not in twice and not hidden.has_hidden(item.name)
-        )
-        violations = [f"listed twice and left out: {quoted(name[:80])}" for name in sorted(twice)]
+        kept = tuple(item for item in items if not hidden.has_hidden(item.name))
+        left_out = tuple(dict.fromkeys(name for name in names if hidden.has_hidden(name)))
+        violations = [f"listed twice: {quoted(name[:80])}" for name in sorted(_named_twice(names))]
         violations += [
-            f"a name with hidden characters, left out: {quoted(name[:80])}"
-            for name in dict.fromkeys(names)
-            if hidden.has_hidden(name)
+            f"a name with hidden characters, left out: {quoted(name[:80])}" for name in left_out
         ]
         page = Page(
             KIND_OF_LIST[waiting.method],
@@ -110,6 +106,7 @@ class Results:
             is_first=waiting.step.number == 0 if waiting.step else "cursor" not in waiting.params,
             is_last=walks.is_last(result),
             is_ours=waiting.step is not None,
+            left_out=left_out,
         )
         return page, tuple(violations)
 
@@ -323,7 +320,7 @@ _NO_ANSWER = BadLine("it is no answer but asks for more", wire.INVALID_REQUEST)
 
 
 def _named_twice(names: list[str]) -> set[str]:
-    """Names that more than one item has: clients hand both to the model, so neither is shown."""
+    """Names that more than one item of a page has."""
     seen: set[str] = set()
     twice: set[str] = set()
     for name in names:
