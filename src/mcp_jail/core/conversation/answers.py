@@ -121,7 +121,7 @@ class Answers:
             return [], {"code": mcp.DENIED, "message": text}
         capabilities = self._state.opening.capabilities_of(waiting.era, waiting.params)
         book, put = self._state.book, [_page_to_open(each) for each in wanted]
-        look = self._asking.would_answer
+        look, describe = self._asking.would_answer, self._state.describe
         if unanswered := questions.unanswered(put, book, capabilities, look):
             effects, code, text = self._asking.later(unanswered)
             return effects, {"code": code, "message": text}
@@ -132,12 +132,15 @@ class Answers:
                 self._state.tally.denials += 1
                 refused = {"code": mcp.DENIED, "message": replies.question_text(judged)}
                 told = replies.question_told(judged, waiting.tool)
-                return [replies.question_record(waiting.id, judged), told], refused
+                return [
+                    replies.question_record(waiting.id, judged, describe),
+                    told,
+                ], refused
             pages.append(judged)
         for page in pages:
             self._state.note_page(page)
         passed = {"elicitations": [page.params for page in pages]}
-        entries = [replies.question_record(waiting.id, page) for page in pages]
+        entries = [replies.question_record(waiting.id, page, describe) for page in pages]
         return [*entries], error | {"data": passed}
 
     # Requests of our own

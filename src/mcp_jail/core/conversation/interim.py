@@ -64,7 +64,7 @@ class Interim:
         asked, ours, refused = self._judged(waiting, wanted)
         if refused is not None:
             return self._refused(waiting, refused)
-        entries = [replies.question_record(waiting.id, question) for question in asked.values()]
+        entries = [self._record(waiting, question) for question in asked.values()]
         subject = rounds.subject_of(waiting.method, waiting.params)
         round_ = Round(subject, state, asked, ours, waiting.number + 1)
         if ours and not asked:
@@ -105,6 +105,9 @@ class Interim:
             asked[key] = judged
         return asked, ours, None
 
+    def _record(self, waiting: Waiting, asked: Question | Refusal) -> Record:
+        return replies.question_record(waiting.id, asked, self._state.describe)
+
     def _refused(self, waiting: Waiting, refused: Refusal) -> list[Effect]:
         """End a request whose server asks for what it may not have."""
         self._state.in_flight.end(waiting)
@@ -112,7 +115,7 @@ class Interim:
         text = replies.question_text(refused)
         line = replies.refusal_in_words(_client_id(waiting), waiting.treatment, waiting.era, text)
         return [
-            replies.question_record(waiting.id, refused),
+            self._record(waiting, refused),
             ToClient(line),
             replies.question_told(refused, waiting.tool),
             Record(replies.result_entry(waiting, is_error=True)),
@@ -221,7 +224,7 @@ class Interim:
                 effects += self._refused_to_task(task, waiting, refused)
                 for question in one.values():
                     if tasks.note_question(task, key, question):
-                        effects.append(replies.question_record(waiting.id, question))
+                        effects.append(self._record(waiting, question))
                         asked[key] = question
                 answers |= ours if ours and tasks.note_roots(task, key) else {}
         if answers:
@@ -238,7 +241,7 @@ class Interim:
         if refused is None or not self._state.tally.question_refused():
             return []
         told = replies.question_told(refused, task.tool)
-        return [replies.question_record(waiting.id, refused), told]
+        return [self._record(waiting, refused), told]
 
     def _answer_task(self, task: tasks.Task, answers: dict[str, Any], waiting: Waiting) -> ToServer:
         """Tell a task the policy's roots."""

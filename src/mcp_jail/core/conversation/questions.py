@@ -44,6 +44,7 @@ class Refusal(msgspec.Struct, frozen=True):
     method: str
     decision: decide.Decision
     params: dict[str, Any] = {}  # as they would be passed on, where a person may allow it
+    said: dict[str, Any] = {}  # as the server said them, for the audit
 
     @property
     def subject(self) -> Subject:
@@ -70,16 +71,16 @@ def judge(
     key = {SAMPLING: "sampling", ELICITATION: "elicitation"}.get(method)
     if key is None:
         # The server's own words stay out of ours: `method` goes to the audit only.
-        return _refused(method, "tools", "a question nobody knows", book)
+        return _refused(method, "tools", "a question nobody knows", book, params)
     verdict = verdict_of(method, book)
     if verdict is Verdict.DENY:
-        return _refused(method, key, "not allowed by the policy", book)
+        return _refused(method, key, "not allowed by the policy", book, params)
     passed = _passed_sampling(params) if method == SAMPLING else _passed_elicitation(params)
     if isinstance(passed, str):
-        return _refused(method, key, passed, book)
+        return _refused(method, key, passed, book, params)
     passed = hidden.cleaned(passed, book.policy.text)[0]
     if not _can_be_asked(method, passed, capabilities):
-        return _refused(method, key, "the client did not offer it", book)
+        return _refused(method, key, "the client did not offer it", book, params)
     allowed = decide.Decision(Verdict.ALLOW, key, book.places.get((key,)), "")
     if verdict is Verdict.ALLOW:
         return Question(method, passed, allowed)
@@ -191,5 +192,8 @@ def _can_be_asked(method: str, passed: dict[str, Any], capabilities: Mapping[str
     return mode in offer or (mode == "form" and "url" not in offer)
 
 
-def _refused(method: str, key: str, reason: str, book: Rulebook) -> Refusal:
-    return Refusal(method, decide.Decision(Verdict.DENY, key, book.places.get((key,)), reason))
+def _refused(
+    method: str, key: str, reason: str, book: Rulebook, said: dict[str, Any] | None = None
+) -> Refusal:
+    decision = decide.Decision(Verdict.DENY, key, book.places.get((key,)), reason)
+    return Refusal(method, decision, said=said or {})

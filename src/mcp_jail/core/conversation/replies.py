@@ -8,7 +8,9 @@ from typing import Any
 from mcp_jail.core.approved.lock import Drift, Lock
 from mcp_jail.core.conversation.events import Effect, PolicyChanged, Record, Tell
 from mcp_jail.core.conversation.inflight import AskedOfClient, Waiting
+from mcp_jail.core.conversation.question_facts import facts_of
 from mcp_jail.core.conversation.questions import Question, Refusal
+from mcp_jail.core.conversation.state import Describe
 from mcp_jail.core.conversation.tally import quoted
 from mcp_jail.core.protocol import mcp, wire
 from mcp_jail.core.protocol.mcp import Era, Treatment
@@ -152,9 +154,12 @@ def policy_restored(name: str) -> list[Effect]:
     return [Record(entry), Tell("the policy is again as it holds; the change was taken back")]
 
 
-def question_record(id: str, asked: Question | Refusal) -> Record:
-    """The entry about something a server asks through the client."""
+def question_record(id: str, asked: Question | Refusal, describe: Describe) -> Record:
+    """The entry about something a server asks through the client, and what it asked."""
     decision = asked.decision
+    said = asked.said if isinstance(asked, Refusal) and asked.said else asked.params
+    facts = facts_of(said)
+    arguments = describe(facts)[0] if facts else None
     entry = Entry(
         kind=Kind.CALL,
         method=asked.method,
@@ -163,6 +168,8 @@ def question_record(id: str, asked: Question | Refusal) -> Record:
         rule=decision.rule,
         where=decision.place,
         reason=decision.reason,
+        arguments=arguments,
+        digest=describe(said)[1] if facts else "",
         detail={"from": "server"},
     )
     return Record(entry)

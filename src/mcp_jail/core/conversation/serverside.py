@@ -152,7 +152,7 @@ class ServerSide:
         if isinstance(judged, Refusal) and judged.decision.verdict is Verdict.ASK:
             return self._asking.hold(request, None, judged.subject, judged.decision)
         id = state.in_flight.fresh_id()
-        entry = replies.question_record(id, judged)
+        entry = replies.question_record(id, judged, self._state.describe)
         if isinstance(judged, Refusal):
             error = wire.render_error(request.id, mcp.DENIED, "not allowed by the user's policy")
             refused = ToServer(error, is_reply=True)
