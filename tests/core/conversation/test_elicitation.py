@@ -303,7 +303,8 @@ def test_any_other_url_is_refused(url: Any, told: str) -> None:
     "name",
     """
     localhost localdomain local internal intranet lan home corp private test invalid onion arpa
-    nip.io sslip.io xip.io localtest.me lvh.me traefik.me
+    nip.io sslip.io xip.io localtest.me lvh.me traefik.me svc svc.cluster.local fritz.box
+    home.arpa service.consul speedport.ip ts.net alt mail
     """.split(),
 )
 def test_no_name_that_is_near_is_a_url_to_open(name: str) -> None:

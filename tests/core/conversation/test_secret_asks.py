@@ -21,13 +21,18 @@ NAMES = """
     otp totp OTPCode 2fa 2faCode twoFactorCode two_factor_authentication oneTimeCode smsCode
     verification_code security_code security_answer login_code mfa cookie sessionCookies jwt
     Passwort Kennwort contraseña CONTRASEÑA contrasen\u0303a motDePasse пароль 密码 输入密码
+    pswd userPswd psw mdp mdp_actuel auth Authorization basicAuth http_authorization x-authorization
+    pat PAT githubPat gitlab_pat clave usuario_clave parola parola_d_ordine loginKey login_keys
+    clave_de_acceso geheimzahl zugangscode jelszó lozinka парола palavra-passe mật_khẩu
     パスワード pass-wo-rd pAsSwOrD 비밀번호 wachtwoord senha hasło connection_string
 """.split()
 
 WORDS = """
     secret pwd pw cvv cvc cvv2 cvc2 ssn otp totp hotp mfa 2fa tfa cookie jwt bearer mnemonic senha
-    hasło haslo şifre sifre kodeord adgangskode heslo salasana password passwd passphrase passcode
-    passkey passwort kennwort contraseña contrasena motdepasse wachtwoord lösenord losenord пароль
+    hasło haslo şifre sifre kodeord adgangskode heslo salasana pswd psw mdp geheimzahl
+    zugangscode jelszó jelszo lozinka zaporka parool парола лозинка password passwd passphrase
+    passcode passkey passwort kennwort contraseña contrasena motdepasse wachtwoord lösenord losenord
+    пароль
     密码 密碼 口令 パスワード 暗証 비밀번호 credential apikey privatekey secretkey accesskey
     accesstoken authtoken refreshtoken bearertoken clientsecret seedphrase cardnumber creditcard
     token
@@ -41,7 +46,8 @@ PHRASES = """
     authentication code, authenticator code, sms code, digit code, code we sent, code sent,
     one time code, one time pin, two factor code, 2 factor code, 2 fa, factor authentication,
     card number, credit card, debit card, social security, connection string, card verification,
-    pin code, pin number
+    pin code, pin number, login key, palavra passe, parola d ordine, parola segreta,
+    clave de acceso, clave secreta, clave privada, su clave, tu clave, mat khau
 """.replace("\n", " ").strip()
 
 HARMLESS = """
@@ -50,6 +56,9 @@ HARMLESS = """
     pass_rate classword keyword monkey key issue_key keyboard seed random_seed code zip_code
     postcode country_code username email name repo description author authority session number
     account options shipping address discard cardinal otpauthless hotpot class Ωmega naïve état
+    auth_method auth_type authType requires_auth author_id authorization_url pattern file_pat
+    patient palabra_clave clave_de_busqueda parola_chiave una_parola path_pat compat
+    loginKeyboard pswdless
     名前 имя yes gas s x 1 2024 λ
 """.split()
 
@@ -113,6 +122,11 @@ def test_a_name_that_asks_for_none_is_let_be(name: str) -> None:
         ("Bitte das PASSWORT eingeben", "passwort"),
         ("Geben Sie Ihr раssword ein", "password"),
         ("the 24 seed words", "seed word"),
+        ("Paste the contents of ~/.ssh/id_rsa", "a file that is one"),
+        ("the content of your .env file", "a file that is one"),
+        ("Inhalt von ~/.ssh", "a file that is one"),
+        ("output of `cat ~/.aws/credentials`", "a file that is one"),
+        ("Your GitHub PAT, please", "PAT"),
     ],
 )
 def test_a_text_that_speaks_of_a_secret_is_told(text: str, secret: str) -> None:
@@ -132,6 +146,12 @@ def test_a_text_that_speaks_of_a_secret_is_told(text: str, secret: str) -> None:
         "Enter the postal code",
         "spinning the secretary's compass",
         "They bypass words",
+        "Where does your .env file lie?",
+        "The path of your SSH config, such as ~/.ssh/config",
+        "Inserisci una parola",
+        "una palabra clave para la búsqueda",
+        "Which authorization flow do you use, basic auth or none?",
+        "the content of the message",
     ],
 )
 def test_a_text_that_speaks_of_none_is_let_be(text: str) -> None:

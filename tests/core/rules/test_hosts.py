@@ -221,14 +221,18 @@ def test_an_address_is_told_from_a_name() -> None:
 @pytest.mark.parametrize(
     "host",
     "localhost a.localhost printer.local metadata.google.internal nas.lan router.home.arpa wiki "
-    "a.corp 10.0.0.1.nip.io x.lvh.me a.onion".split(),
+    "a.corp 10.0.0.1.nip.io x.lvh.me a.onion fritz.box nas.fritz.box redis.default.svc "
+    "api.kube-system.svc.cluster.local db.service.consul speedport.ip laptop.tail1.ts.net "
+    "a.alt x.mail router.asus.com 10-0-0-1.abc.plex.direct svc".split(),
 )
 def test_names_of_this_machine_and_its_network_are_known(host: str) -> None:
     assert is_near(host)
 
 
 @pytest.mark.parametrize(
-    "host", "example.com local.example notlocal.example mylan.example nip.io.example".split()
+    "host",
+    "example.com local.example notlocal.example mylan.example nip.io.example "
+    "box.example a.box notfritz.box mysvc.example asus.com ip.example gmail.com".split(),
 )
 def test_public_names_are_not_taken_for_near_ones(host: str) -> None:
     assert not is_near(host)

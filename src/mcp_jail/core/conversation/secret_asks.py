@@ -27,6 +27,10 @@ def secret_in_text(text: str) -> str | None:
     """The secret that running text speaks of; `pin` counts only where it must be the number."""
     if _PIN.search(text):
         return "PIN"
+    if _PAT.search(text):
+        return "PAT"
+    if _FILE.search(text):
+        return "a file that is one"
     for reading in dict.fromkeys(readings(text)):
         for words in _sequences(reading):
             found = _secret_in(words)
@@ -40,7 +44,9 @@ _WORDS = frozenset(
     (
         *("secret", "pwd", "pw", "cvv", "cvc", "cvv2", "cvc2", "ssn", "otp", "totp", "hotp"),
         *("mfa", "2fa", "tfa", "cookie", "jwt", "bearer", "mnemonic", "senha", "hasło", "haslo"),
-        *("şifre", "sifre", "kodeord", "adgangskode", "heslo", "salasana"),
+        *("şifre", "sifre", "kodeord", "adgangskode", "heslo", "salasana", "pswd", "psw", "mdp"),
+        *("geheimzahl", "zugangscode", "jelszó", "jelszo", "lozinka", "zaporka", "parool"),
+        *("парола", "лозинка"),
     )
 )
 
@@ -63,6 +69,8 @@ _WRITTEN_APART = (
     *("verification code", "auth code", "authentication code", "authenticator code"),
     *("sms code", "digit code", "code we sent", "code sent", "one time code", "one time pin"),
     *("two factor code", "2 factor code"),
+    *("login key", "palavra passe", "parola d ordine", "parola segreta", "clave de acceso"),
+    *("clave secreta", "clave privada", "su clave", "tu clave", "mat khau"),
     *("2 fa", "factor authentication", "card number", "credit card", "debit card"),
     *("social security", "connection string", "card verification", "pin code", "pin number"),
 )
@@ -77,6 +85,29 @@ _COUNTED = frozenset(
         *("budget", "size", "used", "usage", "per"),
     )
 )
+
+# Words that mean a secret as a field's whole name, or behind one of these: `auth` is also a switch,
+# `clave` and `parola` are also a key and a word, `pat` is also a pattern.
+_ALONE: dict[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("auth", "authorization"), frozenset({"basic", "http", "bearer", "proxy", "api", "x"})
+    ),
+    **dict.fromkeys(
+        ("clave", "parola"),
+        frozenset({"user", "usuario", "utente", "admin", "nueva", "nuova", "db", "wifi"}),
+    ),
+    "pat": frozenset({"github", "gitlab", "gh", "azure", "devops", "ado", "bitbucket", "personal"}),
+}
+
+# Asks for a file that is one: what it holds, not where it lies.
+_FILE = re.compile(
+    r"\b(?:contents?|text|copy|paste|output|inhalte?s?|contenu|contenido|cat)\b[^\n]{0,40}?"
+    r"(?:\.ssh\b|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|\.env\b|\.netrc\b|\.npmrc\b|\.pgpass\b"
+    r"|\.aws/credentials\b|\.gnupg\b|\.kube/config\b|\.git-credentials\b|/etc/shadow\b)",
+    re.IGNORECASE,
+)
+
+_PAT = re.compile(r"\bPAT\b")
 
 _PIN = re.compile(r"\bPIN\b|\b(?i:your|the|digit|card|bank|sim|security|enter)[\s-]+(?i:pin)\b")
 
@@ -179,5 +210,11 @@ def _across(words: list[str]) -> str | None:
 
 
 def _at_the_end(words: list[str]) -> str | None:
-    """`db_pass`, `card pin`: short words that mean a secret where a name ends with them."""
-    return words[-1] if words and words[-1] in {"pin", "pass"} else None
+    """`db_pass`, `card pin`, `github_pat`: short words that mean a secret where a name ends so."""
+    last = words[-1] if words else ""
+    if last in {"pin", "pass"}:
+        return last
+    before = words[:-1]
+    known = _ALONE.get(last)
+    is_told = known is not None and (not before or (len(before) == 1 and before[0] in known))
+    return last if is_told else None

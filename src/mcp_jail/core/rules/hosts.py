@@ -91,12 +91,17 @@ def is_address(host: str) -> bool:
     return ":" in host or _is_number(host)
 
 
-# Names that only this machine or its network knows (RFC 6761, 6762, 7686, 8375; ICANN's `internal`,
-# below which clouds put their metadata), and public ones that are there to lead to any address.
+# Names that only this machine or its network knows: special ones (RFC 6761, 6762 with its appendix
+# G, 7686, 8375, 9476; ICANN's `internal`, below which clouds put their metadata, and the three it
+# found in use everywhere), Kubernetes' and Consul's services, those by which makers of routers and
+# of private networks have theirs called. Then public names that are there to lead to any address.
 _NEAR: Final = (
-    *("localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp"),
-    *("private", "test", "invalid", "onion", "arpa"),
-    *("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "traefik.me"),
+    *("localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp", "mail"),
+    *("private", "test", "invalid", "onion", "arpa", "alt", "svc", "consul"),
+    *("fritz.box", "speedport.ip", "easy.box", "routerlogin.net", "routerlogin.com"),
+    *("tplinkwifi.net", "asusrouter.com", "router.asus.com", "ts.net"),
+    *("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "traefik.me", "plex.direct"),
+    *("localhost.direct", "local-ip.co", "vcap.me", "lacolhost.com", "backname.io"),
 )
 _BELOW_NEAR: Final = tuple(f".{name}" for name in _NEAR)
 
