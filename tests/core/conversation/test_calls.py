@@ -306,3 +306,16 @@ def test_a_tool_that_calls_others_is_held_by_the_name_inside(era: str) -> None:
     assert play.calls("invoke", 2, arguments={"name": "gmail_read "}) == []
     assert play.calls("invoke", 3, arguments={}) == []
     assert [each["method"] for each in play.calls("invoke", 4, arguments={"name": "gmail_read"})]
+
+
+@both_eras
+@pytest.mark.parametrize("lock", [{"enabled": False}, {"first": "trust"}])
+def test_of_a_tool_that_a_server_has_not_its_arguments_are_not_waited_for(
+    era: str, lock: Any
+) -> None:
+    play = Play(era, lock=lock, tools={"default": "allow", "additional": "deny"})
+    play.calls("none", arguments={"x": 1})
+    play.answers({"tools": [A]})  # to our own listing before the call
+    assert "the server has listed no tool of this name" in play.text
+    play.calls("other", "again", arguments={"x": 1})
+    assert "the server has listed no tool of this name" in play.text

@@ -97,7 +97,7 @@ class Calls:
 
     def listen(self, request: Request, *, is_listed: bool = False) -> list[Effect]:
         """A subscription is judged like the reading of each resource it names."""
-        wanted = filter_of(request.params, self._is_modern_task)
+        wanted = filter_of(request.params, self._state.tasks.is_modern)
         if isinstance(wanted, str):
             fault = BadLine(f"{request.method} {wanted}", mcp.INVALID_PARAMS, request.id)
             return self._malformed(request, fault)
@@ -133,10 +133,6 @@ class Calls:
         ]
         return [*entries, self._forwarding.forward(request, Treatment.LISTEN, id=ours)]
 
-    def _is_modern_task(self, id: str) -> bool:
-        task = self._state.tasks.get(id)
-        return task is not None and task.era is Era.MODERN
-
     def _malformed(self, request: Request, fault: BadLine) -> list[Effect]:
         self._state.tally.denials += 1
         error = wire.render_error(request.id, fault.code, f"mcp-jail: {fault.reason}")
@@ -166,7 +162,9 @@ class Calls:
     def _decide(self, treatment: Treatment, subject: Subject) -> Decision:
         state = self._state
         if treatment is Treatment.CALL_TOOL:
-            tool = decide.ToolCall(subject.name, subject.arguments, self._declared(subject.name))
+            name, declared = subject.name, self._declared(subject.name)
+            is_absent = not self._is_listed(treatment, name)
+            tool = decide.ToolCall(name, subject.arguments, declared, is_absent=is_absent)
             return decide.decide(tool, state.book, state.outlook)
         if subject.is_uri:
             return decide.decide_resource(subject.name, state.book)

@@ -67,6 +67,11 @@ class Tasks:
         """The task of an id, None where this run has none."""
         return self._by_id.get(id) if type(id) is str else None
 
+    def is_modern(self, id: str) -> bool:
+        """Whether this run has a task of this id that a client may subscribe to."""
+        task = self._by_id.get(id)
+        return task is not None and task.era is Era.MODERN
+
 
 def status_of(said: dict[str, Any]) -> dict[str, Any]:
     """What a server says of a task, cut to the members of its state."""

@@ -43,12 +43,14 @@ NAME_LIMIT = 512
 class ToolCall(msgspec.Struct, frozen=True):
     """A call as the client sent it.
 
-    `declared` are the top-level names of the tool's own input schema, None where no list was seen.
+    `declared` are the top-level names of the tool's own input schema, None where no list was seen,
+    or where the list has no such tool (`is_absent`).
     """
 
     tool: str
     arguments: Mapping[str, Any]
     declared: frozenset[str] | None
+    is_absent: bool = False
 
 
 def decide(call: ToolCall, book: Rulebook, outlook: Outlook) -> Decision:
@@ -132,6 +134,8 @@ def _undeclared(call: ToolCall, book: Rulebook) -> Decision | None:
     path = ("tools", "additional")
     if call.declared is None:
         reason = "the tool's own list of arguments has not been seen; list the tools first"
+        if call.is_absent:
+            reason = "the server has listed no tool of this name"
         return plainly(Verdict.DENY, path, book.places, reason)
     strange = sorted(call.arguments.keys() - call.declared)
     if not strange:
