@@ -238,3 +238,19 @@ def test_many_denied_messages_leave_few() -> None:
         "role": "user",
         "content": {"type": "text", "text": "[mcp-jail left out 80 more]"},
     }
+
+
+@pytest.mark.parametrize("wrap", ["content", "messages"])
+def test_an_icon_is_fetched_from_nowhere_that_no_link_may_lead_to(wrap: str) -> None:
+    kept = {"src": "data:image/png;base64,"}
+    block = link(ALLOWED, icons=[{"src": DENIED}, kept, {"src": "javascript:x"}])
+    both = link(ALLOWED, icons=[{"src": DENIED}, kept])
+    if wrap == "content":
+        left, _ = without_denied_links([both], lambda uri: uri == DENIED)
+        assert left == [link(ALLOWED, icons=[kept])]
+        left, notes = without_denied_links([block], lambda uri: uri == DENIED)
+        assert len(notes) == 1
+    else:
+        message = {"role": "user", "content": both}
+        left, _ = without_denied_messages([message], lambda uri: uri == DENIED)
+        assert left == [{"role": "user", "content": link(ALLOWED, icons=[kept])}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import Raw
 
 from mcp_jail.core.protocol import wire
 from mcp_jail.core.protocol.wire import BadLine, Failure, Notification, Request, Result
@@ -228,3 +229,18 @@ def test_no_line_separator_of_any_language_is_sent_as_it_is(separator: str) -> N
 
 def test_an_error_answer_without_an_id_has_a_null_id() -> None:
     assert wire.render_error(None, -1, "x").startswith(b'{"id":null,')
+
+
+@pytest.mark.parametrize("before", ["", '"content":[], '])
+@pytest.mark.parametrize(
+    "data", ['{"id":1,"ID":2}', '[{"a":1,"A":2}]', '{"x":{"a":1,"A":2}}', "null", "1"]
+)
+def test_what_a_tool_gives_as_data_may_have_any_keys(data: str, before: str) -> None:
+    raw = Raw(f'{{{before}"structuredContent":{data}}}'.encode())
+    assert not isinstance(wire.whole(raw), BadLine)
+    assert not isinstance(wire.members(raw), BadLine)
+
+
+def test_no_key_stands_twice_in_what_a_tool_gives_as_data() -> None:
+    for data in ('{"a":1,"a":2}', '[{"a":1,"a":1}]'):
+        assert isinstance(wire.whole(Raw(f'{{"structuredContent":{data}}}'.encode())), BadLine)

@@ -34,7 +34,7 @@ def without_denied_links(
     The same list where nothing was. `is_denied` is asked with the URI as the server wrote it.
     """
     return _without(
-        content,
+        _with_allowed_icons(content, is_denied),
         lambda block: _fault_of_block(block, is_denied),
         lambda _, told: {"type": "text", "text": told},
     )
@@ -45,7 +45,7 @@ def without_denied_messages(
 ) -> tuple[list[Any], tuple[str, ...]]:
     """The same for the `messages` of `prompts/get`; a message keeps its role."""
     return _without(
-        messages,
+        _with_allowed_icons(messages, is_denied),
         lambda message: _fault_of_message(message, is_denied),
         _message_in_place,
     )
@@ -154,6 +154,36 @@ def _fault_of_icons(link: dict[str, Any]) -> str | None:
         if type(source) is not str or _schemes(source) & SCRIPTS:
             return "a link with an icon that is no picture"
     return None
+
+
+def _with_allowed_icons(items: list[Any], is_denied: IsDenied) -> list[Any]:
+    """The items without icons that a client would fetch from where no link may lead."""
+    kept = items
+    for at, item in enumerate(items):
+        shown = _allowed_icons(item, is_denied)
+        if shown is not item:
+            kept = list(items) if kept is items else kept
+            kept[at] = shown
+    return kept
+
+
+def _allowed_icons(item: Any, is_denied: IsDenied) -> Any:
+    """A link, or a message with one, without such icons; the same object where it has none."""
+    if type(item) is not dict:
+        return item
+    if type(item.get("content")) is dict:
+        content = _allowed_icons(item["content"], is_denied)
+        return item if content is item["content"] else item | {"content": content}
+    icons = item.get("icons")
+    if type(icons) is not list:
+        return item
+    left = [icon for icon in icons if not _is_denied_icon(icon, is_denied)]
+    return item if len(left) == len(icons) else item | {"icons": left}
+
+
+def _is_denied_icon(icon: Any, is_denied: IsDenied) -> bool:
+    source = icon.get("src") if type(icon) is dict else None
+    return type(source) is str and not _schemes(source) & REFUSED_SCHEMES and is_denied(source)
 
 
 # Browsers cut white space and control at the ends of a URL and tabs and line ends anywhere in it
