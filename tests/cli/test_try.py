@@ -176,6 +176,16 @@ def test_a_first_policy_can_be_used_as_it_is(home: Home) -> None:
     assert "items to approve, for the first time" in shown.stdout, shown.stderr
 
 
+def test_a_tool_without_a_rule_is_told_beside_the_first_policy(home: Home) -> None:
+    odd = 'echo.TOOLS[:] = [dict(echo.TOOLS[0], name=name) for name in ("echo", "a\\tb")]'
+    path = f"sys.path.insert(0, {str(SERVERS)!r})"
+    said = tried(home, "--starter", "fs", *server(home, f"{path}\nimport echo\n{odd}"))
+    assert said.returncode == 0, said.stderr
+    assert set(load(said.stdout, "fs.yaml").policy.tools.rules) == {"echo"}
+    assert "without a rule: " in said.stderr
+    assert "the default holds" in said.stderr
+
+
 def test_no_first_policy_is_printed_for_a_server_that_says_nothing(home: Home) -> None:
     said = tried(home, "--starter", "fs", *server(home, "sys.exit(4)"))
     assert said.returncode == 1

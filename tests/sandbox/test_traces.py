@@ -107,3 +107,11 @@ def test_a_directory_without_end_is_followed_so_far(home: Home) -> None:
 def test_a_directory_that_is_closed_to_us_holds_up_nothing(home: Home) -> None:
     found = left_by(home, "mkdir /tmp/shut; : > /tmp/shut/f; chmod 0 /tmp/shut; : > /tmp/z")
     assert {"/tmp/shut", "/tmp/z"} <= {trace.path for trace in found.files}
+
+
+def test_a_dead_process_is_none_that_runs(home: Home) -> None:
+    """It has no command line any more, and stays in the list until its parent asks for it."""
+    dead = "import os; pid = os.fork() or os._exit(0); os.waitid(os.P_PID, pid, 4 | 0x1000000)"
+    go_on = "print('done', flush=True); os.execv('/bin/sleep', ['sleep', '100'])"
+    left = left_by(home, f'exec /usr/bin/python3 -I -S -c "{dead}; {go_on}"')
+    assert all(any(words) for words in left.processes)

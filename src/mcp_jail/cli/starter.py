@@ -7,12 +7,16 @@ a tool and never open one.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, Final
+
+import msgspec
 
 from mcp_jail.cli.inert_text import inert
 from mcp_jail.config.starter_policy import ServerEntry, ToolLine, starter_policy
 from mcp_jail.core.approved.lock import ItemKind, Lock, kind_of
 from mcp_jail.core.policy import Verdict
+from mcp_jail.errors import JailError
 from mcp_jail.sandbox.offers import offers
 from mcp_jail.store.places import NOWHERE, home_folder, working_folder
 
@@ -20,8 +24,18 @@ from mcp_jail.store.places import NOWHERE, home_folder, working_folder
 SAID: Final = 60
 
 
-def first_policy(name: str, command: tuple[str, ...], seen: Lock) -> str:
-    """The text of a policy; JailError where the server's names cannot be written as rules."""
+class FirstPolicy(msgspec.Struct, frozen=True):
+    """The text of a policy, and the tools that have no rule in it."""
+
+    text: str
+    left_out: tuple[str, ...] = ()
+
+
+def first_policy(name: str, command: tuple[str, ...], seen: Lock) -> FirstPolicy:
+    """A policy with a rule for each tool; one whose name cannot be a rule goes by the default.
+
+    JailError where the command cannot be written.
+    """
     tools = {
         key.partition("/")[2]: _line(pins[-1].value)
         for key, pins in sorted(seen.items.items())
@@ -29,7 +43,24 @@ def first_policy(name: str, command: tuple[str, ...], seen: Lock) -> str:
     }
     entry = ServerEntry(name, command)
     offered = offers(command, cwd=working_folder() or NOWHERE)
-    return starter_policy(entry, home=home_folder(os.environ), offers=offered, tools=tools)
+
+    def written(some: dict[str, ToolLine]) -> str:
+        return starter_policy(entry, home=home_folder(os.environ), offers=offered, tools=some)
+
+    try:
+        return FirstPolicy(written(tools))
+    except JailError:
+        written({})  # it is not the command that cannot be written
+    sound = {tool: line for tool, line in tools.items() if _is_writable(written, tool, line)}
+    return FirstPolicy(written(sound), tuple(tool for tool in tools if tool not in sound))
+
+
+def _is_writable(written: Callable[[dict[str, ToolLine]], str], tool: str, line: ToolLine) -> bool:
+    try:
+        written({tool: line})
+    except JailError:
+        return False
+    return True
 
 
 def _line(tool: dict[str, Any]) -> ToolLine:

@@ -83,7 +83,12 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.starter is not None:
         if not seen.is_open:
             raise LookError("the server does not answer", said=seen.said[-SAID:])
-        sys.stdout.write(first_policy(arguments.starter, arguments.command, seen.seen))
+        first = first_policy(arguments.starter, arguments.command, seen.seen)
+        sys.stdout.write(first.text)
+        if first.left_out:
+            told = ", ".join(map(named, first.left_out[:SHOWN]))
+            why = "no rule can have such a name, so the default holds"
+            sys.stderr.write(f"mcp-jail: warning: without a rule: {told}; {why}\n")
     else:
         _for_people(prepared, seen, left, full=arguments.full)
     return ExitCode.OK if seen.is_open and not seen.broken else ExitCode.NEGATIVE

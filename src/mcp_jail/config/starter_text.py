@@ -151,7 +151,8 @@ def _tools(rules: Mapping[str, ToolLine]) -> Iterator[str]:
         written = {
             f"    {quoted(tool)}: {line.verdict.value}": line for tool, line in plain.items()
         }
-        column = max(BESIDE, *map(len, written))
+        # A name that is longer than a line has its note behind it, and moves no other.
+        column = max([BESIDE, *(len(each) for each in written if len(each) <= WIDTH)])
         for text, line in written.items():
             yield _beside(text, line.note if line.note.isprintable() else "", column)
     odd = len(rules) - len(plain)

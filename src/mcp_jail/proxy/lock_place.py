@@ -54,12 +54,10 @@ def _fault(judged: Judged, named: str, place: str) -> str | None:
 
 
 def _ours(judged: Judged) -> tuple[Ours, ...]:
-    """What is ours, the kept homes of servers too."""
+    """What is ours, root's policies and our own code too."""
     places = judged.on_disk
     return (
         *ours_of(judged, audit_path(judged)),
         Ours(path=places.system_policies, what="root's policies"),
-        Ours(path=places.homes, what="what servers keep"),
-        *(Ours(path=path, what="mcp-jail's running jails") for path in places.runtimes),
         *own_code(None),
     )

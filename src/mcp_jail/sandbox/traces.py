@@ -142,5 +142,18 @@ def _running(init: int) -> tuple[tuple[str, ...], ...]:
                 words = file.read(LINE_LIMIT).rstrip(b"\0").split(b"\0")
         except OSError:
             continue  # ended meanwhile
-        lines.append(tuple(word.decode(errors="replace") for word in words))
+        if words == [b""]:  # it is dead and not reaped yet, or hides its words
+            words = _name_of(pid)
+        if words:
+            lines.append(tuple(word.decode(errors="replace") for word in words))
     return tuple(lines)
+
+
+def _name_of(pid: int) -> list[bytes]:
+    """What the kernel calls a process that has no command line; nothing for a dead one."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            name, _, rest = file.read(LINE_LIMIT).partition(b"(")[2].rpartition(b")")
+    except OSError:
+        return []
+    return [] if rest.split()[:1] in ([b"Z"], [b"X"]) else [b"(" + name + b")"]
