@@ -132,7 +132,7 @@ def test_an_agent_decides_nothing_whatever_stands_between_its_client_and_the_gua
         lines = (
             f"{MCP_JAIL} allow {ticket} --yes",
             f"{MCP_JAIL} allow {ticket} --yes --for always",
-            f"{MCP_JAIL} approve fs --yes --seen 000000000000",
+            f"{MCP_JAIL} approve fs --yes --seen {'0' * 32}",
             f"{MCP_JAIL} trust {home.projects}/cloned.yaml --yes",
         )
         said = shown_to_agent(folder, *lines)
