@@ -354,7 +354,7 @@ def test_a_tool_that_is_gone_stays_approved_until_it_is_named(seen: Listing) -> 
     seen.approves()
     seen.says(tools=[tool("echo", "Give it back.")])
     said = seen.done("approve", "fs")
-    assert said.returncode == 0
+    assert said.returncode == 1
     assert "removed  tool/send" in said.stdout
     lock = seen.files.read()
     assert lock is not None

@@ -334,19 +334,31 @@ def test_a_name_that_hides_characters_is_told_and_counts(approved: Listing, live
     assert approved.done("diff", "fs", "--exit-code", "--live").returncode == 0
 
 
-def test_a_tool_that_is_only_gone_counts_after_a_whole_listing_of_a_run(approved: Listing) -> None:
+def test_what_a_server_has_not_for_a_client_that_can_less_is_not_gone(approved: Listing) -> None:
+    """Servers offer to a client what it can answer; the next may get all again."""
     approved.says(tools=AS_APPROVED[:1])
-    approved.greets()
-    assert approved.done("diff", "fs", "--exit-code").returncode == 0  # that run cannot know
     approved.runs()
-    said = approved.done("diff", "fs", "--exit-code")
+    assert approved.done("diff", "fs", "--exit-code").returncode == 0
+    approved.says(tools=AS_APPROVED)
+    approved.runs()
+    for live in ((), ("--live",)):
+        assert approved.done("diff", "fs", "--exit-code", *live).returncode == 0
+
+
+def test_what_is_gone_now_is_told_by_a_look_and_named_to_be_taken_out(approved: Listing) -> None:
+    approved.says(tools=AS_APPROVED[:1])
+    said = approved.done("diff", "fs", "--live", "--exit-code")
     assert said.returncode == 3
     assert "removed  tool/send" in said.stdout
-    with started(approved.home, "run", "fs", *approved.command) as client:  # and it stays approved
-        client.open()
-        names = [each["name"] for each in client.request("tools/list")["result"]["tools"]]
-        assert names == ["echo"]
-        client.close()
+    told = " ".join(said.stdout.split())
+    assert "not listed any more, and still approved until you name it: tool/send" in told
+    assert "mcp-jail approve fs tool/send --live" in told
+    done = approved.done("approve", "fs", "--live")  # nothing that anybody could say yes to
+    assert (done.returncode, done.stderr) == (1, "")
+    digest = approved.digest("tool/send", "--live")
+    done = approved.done("approve", "fs", "tool/send", "--live", "--yes", "--seen", digest)
+    assert "taken out: 1 item" in done.stdout
+    assert approved.done("diff", "fs", "--live", "--exit-code").returncode == 0
 
 
 AS_APPROVED = [tool("echo", "Give it back."), tool("send", "Send it.")]

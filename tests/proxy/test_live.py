@@ -202,13 +202,14 @@ def test_a_server_that_ends_at_once_tells_why(home: Home) -> None:
 
 def test_names_that_no_client_is_shown_are_noted(home: Home) -> None:
     text = """
-echo.TOOLS += [echo.TOOLS[0], dict(echo.TOOLS[1], name="ad\\u200bd")]
+echo.TOOLS += [dict(echo.TOOLS[0], title="b"), dict(echo.TOOLS[1], name="ad\\u200bd")]
 server = echo.Server()
 for request in echo.requests():
     echo.send(server.answer(request))
 """
     found = looked_at(home, text)
-    assert "tool/echo" not in found.seen.items
+    assert len(found.seen.items["tool/echo"]) == 2  # what tells that it is none of them
+    assert found.seen.left_out == ("tool/ad\u200bd",)
     assert len(found.notes) == 2
     assert all(note.isprintable() for note in found.notes)
 

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show, ask, carry out; 1 if the answer is no, 3 if it is not what was shown."""
+    """Show, ask, carry out; 1 if nothing is, 3 if it is not what was shown."""
     name, file = policy_of(shifted(arguments))
     _refuse_what_does_not_fit(arguments)
     if not arguments.reject:
@@ -89,6 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
             name=comparison.judged.policy.name,
         )
         _print_done(comparison, answer, cuts)
+    elif shown.kept and path is None:
+        bullet(f"nothing is {answer.value}")
+        return ExitCode.NEGATIVE
     if path is not None and lock is not None:
         _write_file(comparison, path, lock)
     return ExitCode.OK
@@ -175,9 +178,6 @@ def _print_done(comparison: Comparison, answer: Answer, cuts: int) -> None:
     folded(f"approved: {counted(len(shown.taken_up), 'item', 'items')}", note=note)
     if shown.taken_out:
         folded(f"taken out: {counted(len(shown.taken_out), 'item', 'items')}")
-    gone = tuple(each.key for each in shown.drifts if each not in shown.taken_up + shown.taken_out)
-    if gone:
-        folded(f"not listed any more, and still approved until you name it: {some(gone)}")
 
 
 def _digest(text: str) -> str:

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from mcp_jail.cli.chosen import add_policy_arguments, policy_of
@@ -19,7 +20,7 @@ from mcp_jail.cli.comparison import Comparison, Purpose, compare, some
 from mcp_jail.cli.entry_lines import time_text
 from mcp_jail.cli.for_programs import json_page
 from mcp_jail.cli.lock_rows import AS_APPROVED
-from mcp_jail.cli.out import counted, folded, heading, rows
+from mcp_jail.cli.out import bullet, counted, folded, heading, rows
 from mcp_jail.cli.review_page import print_cuts, print_items, print_lines, short_digest
 from mcp_jail.cli.seeing import LAUNCH_KEY
 from mcp_jail.config.carried_code import has_code
@@ -103,6 +104,10 @@ def print_comparison(comparison: Comparison, *, full: bool = False) -> int:
         folded(f"lock.file proposes other words than you approved: {what}")
     cuts = print_items(shown.drifts, full=full)
     print_cuts(cuts)
+    if shown.kept:
+        gone = some(tuple(each.key for each in shown.kept))
+        folded(f"not listed any more, and still approved until you name it: {gone}")
+        bullet(f"  mcp-jail approve {comparison.called}{_words(shown.kept)} --live")
     return cuts
 
 
@@ -170,16 +175,17 @@ def _print_next(comparison: Comparison) -> None:
         folded(f"if it is right, renew the file: mcp-jail approve {called} --write-file")
     elif comparison.shown.drifts:
         heading(f"What is shown: {short_digest(comparison.shown)}")
-        folded(f"mcp-jail approve {called}{_items(comparison)}")
+        if comparison.shown.is_named:
+            called += _words(comparison.shown.drifts)
+        if len(comparison.shown.kept) < len(comparison.shown.drifts):
+            folded(f"mcp-jail approve {called}")
     elif comparison.look is None:
         folded(f"to see what the server says now: mcp-jail diff {called} --live")
 
 
-def _items(comparison: Comparison) -> str:
-    """The items that were asked for, as words of a command that a person may copy."""
-    if not comparison.shown.is_named:
-        return ""
-    keys = dict.fromkeys(each.key for each in comparison.shown.drifts)
+def _words(drifts: Sequence[Drift]) -> str:
+    """The items of drifts, as words of a command that a person may copy."""
+    keys = dict.fromkeys(each.key for each in drifts)
     plain = all(_WORD.fullmatch(key) for key in keys)
     return "".join(f" {key}" for key in keys) if plain else " ITEM..."
 

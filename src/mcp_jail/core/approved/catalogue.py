@@ -304,9 +304,6 @@ class Catalogue:
             return
         if kind not in self._lock.kinds:
             self._settle(kind, is_new=is_new)
-        elif is_new and kind is not ItemKind.RESOURCE:  # which of those there are is no drift
-            approved = {key for key in self._lock.items if locks.kind_of(key) is kind}
-            self._is_news |= not approved <= self.seen.items.keys()
 
     def _settle(self, kind: ItemKind, *, is_new: bool) -> None:
         """Write a first contact down, if the policy trusts it; else it waits for a person."""

@@ -47,6 +47,11 @@ class Review(msgspec.Struct, frozen=True):
         return tuple(each for each in self.drifts if each.seen is None and self.is_named)
 
     @property
+    def kept(self) -> tuple[Drift, ...]:
+        """The items that are gone and stay approved all the same, as nobody named them."""
+        return tuple(each for each in self.drifts if each.seen is None and not self.is_named)
+
+    @property
     def taken_up(self) -> tuple[Drift, ...]:
         """The items that an approval takes up as they were seen."""
         return tuple(each for each in self.drifts if each.seen is not None)
