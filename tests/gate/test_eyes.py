@@ -61,6 +61,8 @@ OUT, IN = "9.9.9.9", "127.0.0.1"
         (ipv4(1, IN, IN, b"\3\3" + bytes(6) + ipv4(6, IN, IN, tcp(4000, 123, 2))), None),
         (ipv6(58, "::1", "::1", b"\1\4" + bytes(6) + ipv6(17, "::1", "::1", udp(4000, 123))),
          Seen(What.UDP, "::1", 123)),
+        (ipv4(1, IN, IN, b"\3\3" + bytes(6) + ipv4(17, IN, IN, udp(53, 4000))), None),
+        (ipv6(58, "::1", "::1", b"\1\4" + bytes(6) + ipv6(17, "::1", "::1", udp(53, 4000))), None),
         (ipv4(1, OUT, OUT, b"\x08\0"), Seen(What.PING, OUT, 0)),
         (ipv6(58, "2001::9", "2001::9", b"\x80\0"), Seen(What.PING, "2001::9", 0)),
         (ipv4(1, OUT, OUT, b"\0\0"), None),
@@ -161,6 +163,22 @@ def test_what_a_server_says_to_itself_is_neither_seen_nor_missed(on_a_machine: O
     tell([run.said, [attempt.what.value for attempt in run.attempts]])
     """
     assert on_a_machine(code) == ["said", []]
+
+
+def test_who_waits_for_no_answer_to_a_name_has_tried_nothing(on_a_machine: OnAMachine) -> None:
+    code = """
+    on_a_machine(FOLDER, HOSTS)
+    run = python_inside(FOLDER, '''
+        name = bytes([3]) + b"api" + bytes([7]) + b"example" + bytes([3]) + b"com"
+        question = bytes([0, 7, 1, 0, 0, 1, *bytes(6)]) + name + bytes([0, 0, 1, 0, 1])
+        for number in range(200):
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+                s.sendto(question, ("127.0.0.1", 53))
+        tell(socket.gethostbyname("api.example.com")[:6])
+    ''', allowlist("api.example.com"))
+    tell([run.said, [list(x) for x in run.told(What.UDP)]])
+    """
+    assert on_a_machine(code) == ["198.18", []]
 
 
 def test_without_any_rule_names_and_addresses_are_seen_all_the_same(

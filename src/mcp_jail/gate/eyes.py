@@ -68,6 +68,8 @@ def _icmp(echo: int, unreachable: int) -> Callable[[bytes, bytes, bytes], Seen |
             return None
         if not _is_loopback(quoted[2]):
             return None  # its first packet was seen
+        if int.from_bytes(quoted[3][:2], "big") == _DNS:
+            return None  # an answer of our name server, which nobody waited for any more
         return Seen(What.UDP, _text(quoted[2]), int.from_bytes(quoted[3][2:4], "big"))
 
     return read
