@@ -18,7 +18,10 @@ from mcp_jail.gate.attempts import (
     KINDS_LIMIT,
     LINE_LIMIT,
     NEW_PER_SECOND,
+    OPENED_IN_A_ROW,
+    OPENED_PER_SECOND,
     OTHERS,
+    REPEATS_PER_SECOND,
     TOO_MANY_TO_TELL,
     Attempt,
     Tally,
@@ -81,7 +84,7 @@ def test_refusals_take_no_room_from_what_a_rule_opens() -> None:
         assert tally.note(opened("a.example", what=what), 0.0) == [opened("a.example", what=what)]
 
 
-def test_what_a_rule_opens_is_always_told_by_its_name_and_address() -> None:
+def test_what_a_rule_opens_is_told_by_its_name_and_address() -> None:
     tally = Tally(kinds=10)
     tried = [opened(f"{number % 50}.example", address=str(number % 3)) for number in range(1000)]
     tried += [opened("a.example")] * 1000
@@ -92,6 +95,28 @@ def test_what_a_rule_opens_is_always_told_by_its_name_and_address() -> None:
         key = (each.host, each.address)
         counted[key] = counted.get(key, 0) + each.times
     assert counted == dict(Counter((each.host, each.address) for each in tried))
+
+
+def test_a_flood_of_what_a_rule_opens_is_told_by_the_rule_with_all_that_it_moved() -> None:
+    tally = Tally(opened=10)
+    closed = msgspec.structs.replace(opened("a", what=What.CLOSED), sent=7)
+    many = [msgspec.structs.replace(closed, host=f"{number}.a.example") for number in range(1000)]
+    told = noted(tally, many)
+    assert [each.host for each in told] == [*(each.host for each in many[:10]), OTHERS]
+    rest = tally.rest()
+    assert {each.rule for each in (*told, *rest)} == {"*.a.example"}
+    assert sum(each.times for each in (*told, *rest)) == 1000
+    assert sum(each.sent for each in (*told, *rest)) == 7000
+    assert tally.note(opened("new"), 1 / OPENED_PER_SECOND) == [opened("new")]
+
+
+def test_a_day_of_connections_is_few_lines() -> None:
+    tally, lines = Tally(), 0
+    for tick in range(864_000):
+        now = tick / 10
+        lines += len(tally.note(opened(f"{tick % 1100}.a.example"), now)) + len(tally.due(now))
+    most = 86_400 * (OPENED_PER_SECOND + REPEATS_PER_SECOND)
+    assert lines <= most + OPENED_IN_A_ROW + KINDS_LIMIT
 
 
 def test_what_is_forgotten_for_another_is_told_with_all_that_it_moved() -> None:

@@ -53,7 +53,7 @@ def test_a_guard_that_does_not_read_is_not_waited_for_and_told_how_much_it_misse
     loop = Loop()
     reading, writing = os.pipe()
     teller = Teller(loop, writing)
-    teller._tally = Tally(kinds=1_000_000)
+    teller._tally = Tally(kinds=1_000_000, opened=1_000_000)
     count = 10_000
     for number in range(count):
         teller.note(denied(f"{number}." + "x" * 200))
@@ -80,7 +80,7 @@ def test_what_was_opened_is_told_whatever_was_refused_before() -> None:
     loop = Loop()
     reading, writing = os.pipe()
     teller = Teller(loop, writing)
-    teller._tally = Tally(kinds=1_000_000)
+    teller._tally = Tally(kinds=1_000_000, opened=1_000_000)
     number = 0
     while teller._lost < 1000:
         teller.note(denied(f"{number}." + "x" * 200))

@@ -5,10 +5,10 @@ of a kind is told at once, and its repetitions are counted and told every few se
 What is refused again is told at once all the same, a few times a second: another call may have
 tried it, whose model is to know.
 
-What a rule opens is never told but by its name, and has a room of its own: each costs the server a
-real connection, so there is no flood of it. What is refused costs nothing; so many kinds of it are
-told in a row, then so many a second and a few with each call of a tool, and the rest as a number.
-Pure: time comes in.
+What a rule opens costs the server a real connection and has a larger room of its own: it is told by
+name, and the rest of a flood by the rule that opened it, with all that it moved. What is refused
+costs nothing; so many kinds of it are told in a row, then so many a second and a few with each call
+of a tool, and the rest as a number. Pure: time comes in.
 """
 
 from __future__ import annotations
@@ -25,6 +25,11 @@ from mcp_jail.core.policy import Verdict
 # told in a row, and then so many new ones in a second: 5 MB of audit at once, and 50 MB in a day.
 KINDS_LIMIT: Final = 1000
 NEW_PER_SECOND: Final = 2.0
+# The same for what is opened, which is two kinds a connection: its beginning and its end. With as
+# many lines a second about repetitions, 1 GB in a day of a server that does nothing else.
+OPENED_IN_A_ROW: Final = 2 * KINDS_LIMIT
+OPENED_PER_SECOND: Final = 20.0
+REPEATS_PER_SECOND: Final = 20.0
 # Seconds between two lines about repetitions of one kind.
 EVERY: Final = 10.0
 # Repeated refusals that are told at once: so many in a row, and so many in a second for long. A
@@ -121,15 +126,21 @@ class Tally:
     """Attempts in, those to tell out. `now` is in seconds, of a clock that never goes back."""
 
     def __init__(
-        self, kinds: int = KINDS_LIMIT, every: float = EVERY, again: int = AGAIN_IN_A_ROW
+        self,
+        kinds: int = KINDS_LIMIT,
+        every: float = EVERY,
+        again: int = AGAIN_IN_A_ROW,
+        opened: int = OPENED_IN_A_ROW,
     ) -> None:
         self._every = every
         self._opened = _Kinds(kinds)
         self._refused = _Kinds(kinds)
-        self._others: dict[Attempt, _Repeated] = {}  # one for each What
+        self._others: dict[Attempt, _Repeated] = {}  # one for each What and rule
         self._new = Room(kinds, NEW_PER_SECOND)
+        self._new_opened = Room(opened, OPENED_PER_SECOND)
         self._again = Room(again, AGAIN_PER_SECOND)
         self._due = 0.0
+        self._not_before = 0.0  # is the next line about repetitions
 
     def note(self, attempt: Attempt, now: float) -> list[Attempt]:
         """Take an attempt in; it comes back, shortened, where it is to be told at once.
@@ -142,13 +153,13 @@ class Tally:
         kinds = self._opened if is_free else self._refused
         repeated = kinds.get(kind)
         if repeated is None:
-            if is_free or self._new.take(now):
+            if (self._new_opened if is_free else self._new).take(now):
                 return [attempt, *kinds.begin(kind)]
             return self._count(attempt, now)
         if not is_free and self._again.take(now):
             return [msgspec.structs.replace(attempt, again=True)]
         repeated.add(attempt)
-        self._due = self._due or now + self._every
+        self._begin_to_wait(now)
         return []
 
     def make_room(self) -> None:
@@ -158,7 +169,11 @@ class Tally:
 
     def due(self, now: float) -> list[Attempt]:
         """The repetitions that are to be told now."""
-        return self.rest() if self._due and now >= self._due else []
+        if not self._due or now < self._due:
+            return []
+        told = self.rest()
+        self._not_before = now + len(told) / REPEATS_PER_SECOND
+        return told
 
     def wait(self, now: float) -> float | None:
         """Seconds until something is due, None where nothing waits."""
@@ -174,16 +189,23 @@ class Tally:
         return told + [_with_numbers(kind, repeated) for kind, repeated in counted.items()]
 
     def _count(self, attempt: Attempt, now: float) -> list[Attempt]:
-        """Take in a refusal that there is no room for: it is one of many."""
-        self._due = self._due or now + self._every
+        """Take in what there is no room for: it is one of many, by the rule that opened it."""
+        self._begin_to_wait(now)
         kind = Attempt(
-            what=attempt.what, verdict=attempt.verdict, host=OTHERS, why=TOO_MANY_TO_TELL
+            what=attempt.what,
+            verdict=attempt.verdict,
+            host=OTHERS,
+            rule=attempt.rule,
+            why=TOO_MANY_TO_TELL,
         )
         if kind in self._others:
             self._others[kind].add(attempt)
             return []
         self._others[kind] = _Repeated()
         return [_with_numbers(kind, attempt)]
+
+    def _begin_to_wait(self, now: float) -> None:
+        self._due = self._due or max(now + self._every, self._not_before)
 
 
 class _Kinds:
@@ -249,7 +271,7 @@ def _short(attempt: Attempt) -> Attempt:
 
 
 def _is_free(attempt: Attempt) -> bool:
-    """Whether it costs the server something, or cannot be many: it takes no room from others."""
+    """Whether it costs the server something, or cannot be many: it takes no room of refusals."""
     return attempt.verdict is Verdict.ALLOW or attempt.what is What.LOST
 
 
