@@ -205,6 +205,24 @@ def test_texts_of_other_words_than_those_shown_are_not_read() -> None:
 
 
 @pytest.mark.parametrize(
+    "choice",
+    [
+        {"type": "boolean", "title": "Use auth"},
+        {"type": "string", "enum": ["none", "basic", "oauth"], "title": "Authorization"},
+    ],
+)
+@pytest.mark.parametrize("name", ["auth", "http_auth", "authorization"])
+def test_what_is_chosen_beside_a_text_is_no_secret(choice: dict[str, Any], name: str) -> None:
+    assert fault_of_form(form(host={"type": "string"}, **{name: choice})) is None
+    assert fault_of_form(form(host={"type": "string"}, **{name: {"type": "string"}})) is not None
+
+
+def test_a_choice_that_asks_for_a_secret_beside_it_is_refused() -> None:
+    choice = {"type": "boolean", "title": "Type your password below"}
+    assert fault_of_form(form(host={"type": "string"}, ok=choice)) is not None
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "https://github.com/login/device",

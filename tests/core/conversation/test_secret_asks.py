@@ -152,6 +152,10 @@ def test_a_text_that_speaks_of_a_secret_is_told(text: str, secret: str) -> None:
         "una palabra clave para la búsqueda",
         "Which authorization flow do you use, basic auth or none?",
         "the content of the message",
+        "Copy .env.example to which file?",
+        "Paste the contents of ~/.ssh/id_ed25519.pub",
+        "Where shall the output go? Your .env is not touched.",
+        "Copy the public key to which host (~/.ssh/authorized_keys)?",
     ],
 )
 def test_a_text_that_speaks_of_none_is_let_be(text: str) -> None:

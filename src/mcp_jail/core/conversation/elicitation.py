@@ -181,7 +181,9 @@ def _secret_asked(message: str, schema: dict[str, Any]) -> str | None:
     if not any(map(is_typed, fields.values())):
         return None
     for name, field in fields.items():
-        secret = secret_in_name(name) or _secret_of_shown(field)
+        # What is chosen is no secret, but it may say what is to be typed beside it.
+        secret = (secret_in_name if is_typed(field) else secret_in_text)(name)
+        secret = secret or _secret_of_shown(field)
         if secret:
             return f"the field {quoted(name)} asks for a secret ({secret})"
     secret = secret_in_text(message) or _secret_of_shown(schema)
@@ -190,7 +192,8 @@ def _secret_asked(message: str, schema: dict[str, Any]) -> str | None:
 
 def _secret_of_shown(shown: dict[str, Any]) -> str | None:
     """The secret in the texts beside a field's name; its choices and defaults are read as well."""
-    secret = secret_in_name(shown.get("title", ""))
+    title = shown.get("title", "")
+    secret = secret_in_name(title) if is_typed(shown) else secret_in_text(title)
     return secret or _first(secret_in_text(text) for text in _other_texts(shown))
 
 

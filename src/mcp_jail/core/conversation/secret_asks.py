@@ -101,9 +101,10 @@ _ALONE: dict[str, frozenset[str]] = {
 
 # Asks for a file that is one: what it holds, not where it lies.
 _FILE = re.compile(
-    r"\b(?:contents?|text|copy|paste|output|inhalte?s?|contenu|contenido|cat)\b[^\n]{0,40}?"
+    r"\b(?:contents?|paste|inhalte?s?|contenu|contenido|cat|(?:text|output|copy)\s+of)\b[^\n]{0,40}?"
     r"(?:\.ssh\b|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|\.env\b|\.netrc\b|\.npmrc\b|\.pgpass\b"
-    r"|\.aws/credentials\b|\.gnupg\b|\.kube/config\b|\.git-credentials\b|/etc/shadow\b)",
+    r"|\.aws/credentials\b|\.gnupg\b|\.kube/config\b|\.git-credentials\b|/etc/shadow\b)"
+    r"(?!\S*\.(?:pub|example|sample|template|dist)\b)",
     re.IGNORECASE,
 )
 
