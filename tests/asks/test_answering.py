@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
@@ -29,7 +30,7 @@ from mcp_jail.core.policy import Constraint, ToolRule
 from mcp_jail.store.places import find_places
 from mcp_jail.store.runs import running
 from mcp_jail.store.sockets import connect
-from persons import DESKTOP, at_terminal, controlled, served, ticket_of, waiting
+from persons import DESKTOP, at_terminal, controlled, served, ticket_of, typed, waiting
 
 POLICY = """\
 filesystem: {read_only: [~/projects]}
@@ -240,18 +241,31 @@ def test_a_rule_that_always_wrote_allows_nothing_once_it_is_taken_out_again(
         assert screen.end() == 0, screen.shown
         assert "has not taken the rule up" not in screen.shown
     client.answer(number)
-    entries = len([each for each in home.audit() if each["kind"] == "policy"])
     path.with_suffix(".new").write_text(before)
     path.with_suffix(".new").chmod(0o600)
     path.with_suffix(".new").replace(path)
 
     def is_taken_up() -> bool:
         client.request("ping")
-        return len([each for each in home.audit() if each["kind"] == "policy"]) > entries
+        taken = [each["detail"]["sha256"] for each in home.audit() if each["kind"] == "policy"]
+        return taken[-1:] == [sha256(before.encode()).hexdigest()]
 
     wait_until(is_taken_up)
     held(client, home)
     assert subprocess.run([MCP_JAIL, "grants"], env=home.environ(), check=False).returncode == 1
+
+
+def test_always_without_its_rule_allows_only_what_waited(client: Client, home: Home) -> None:
+    number, ticket = held(client, home)
+    before = (home.policies / "fs.yaml").read_text()
+    line = f"ulimit -f 0; {MCP_JAIL} allow {ticket} --for always --yes"  # no file can be written
+    with controlled(typed(line), home.environ(TERM="dumb", COLUMNS="80"), home.path) as screen:
+        assert screen.end() == 2, screen.shown
+        said = " ".join(screen.shown.split())
+    assert "allowed, but only what waited: the rule was not written" in said
+    assert client.answer(number)["result"]["content"][0]["text"] == "hello"
+    assert (home.policies / "fs.yaml").read_text() == before
+    held(client, home)
 
 
 def test_always_for_what_no_rule_can_say_answers_nothing(client: Client, home: Home) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 
+from mcp_jail.asks.calling import call
 from mcp_jail.asks.protocol import AskView
 from mcp_jail.cli.always import Always, is_taken_up, prepared, write
 from mcp_jail.cli.answering import add_for, send, told
@@ -106,6 +108,8 @@ def _write(run_: Run, view: AskView, always: Always) -> None:
     try:
         write(always)
     except JailError as error:
+        with suppress(JailError):  # the run may have ended meanwhile
+            call(run_, "revoke", ticket=view.ticket)
         raise UsageError(
             f"allowed, but only what waited: the rule was not written: {error.message}",
             hint=error.hint,
