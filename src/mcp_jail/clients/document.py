@@ -96,7 +96,9 @@ class Members(Node, frozen=True):
 
 
 class Alias(Node, frozen=True):
-    """What stands for a value written elsewhere (YAML)."""
+    """What stands for a value written elsewhere (YAML); none where that holds this one itself."""
+
+    target: Node | None = None
 
 
 class Document(msgspec.Struct, frozen=True):

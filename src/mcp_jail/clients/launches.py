@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
-from mcp_jail.clients.catalogue import NAMED_VARIABLES, VARIABLES_FILE, Row, Shape
+from mcp_jail.clients.catalogue import ADDRESS_KEYS, NAMED_VARIABLES, VARIABLES_FILE, Row, Shape
 from mcp_jail.clients.document import Items, KeyPath, Member, Members, Node, Text
-from mcp_jail.clients.yaml_spans import MERGE
+from mcp_jail.clients.elsewhere import may_bring, merge_in
 from mcp_jail.core.loaders import is_loader_variable
 
 
@@ -58,10 +60,26 @@ def launch_of(entry: Members, path: KeyPath, row: Row) -> Launch | str | None:
             continue
         if holder is not entry and holder.oddity:
             return f"its '{shape.inside}' is {holder.oddity}"
+        merged = (merge_in(each, row) for each in (entry, holder))
+        if any(may_bring(each, _told_keys(holder, shape)) for each in merged):
+            return _MERGED
         at = path if shape.inside is None else (*path, shape.inside)
+        env = holder.get(shape.env)
+        if env is not None and merge_in(env.value, row) is not None:
+            return f"its '{shape.env}' may have variables merged in from elsewhere (<<)"
         return _read_launch(entry, holder, at, shape, command)
-    merged = entry.get(MERGE) is not None
-    return "what it starts is merged in from elsewhere (<<)" if merged else None
+    return None if merge_in(entry, row) is None else _MERGED
+
+
+def _told_keys(holder: Members, shape: Shape) -> set[str]:
+    """The keys that say what is started, and how, and that an entry does not have itself."""
+    ours = {shape.command, shape.args or "", shape.env, shape.cwd, shape.inside or ""}
+    more = {*NAMED_VARIABLES, VARIABLES_FILE, *ADDRESS_KEYS}
+    return {key for key in ours | more if key and holder.get(key) is None}
+
+
+# Also variables, by which mcp-jail itself would do something else.
+_MERGED: Final = "a part of what it starts may be merged in from elsewhere (<<)"
 
 
 def inside(entry: Members, shape: Shape) -> Members | None:
@@ -80,8 +98,6 @@ def _read_launch(
     for member in (command, args, env):
         if member is not None and member.value.oddity:
             return f"its '{member.key}' is {member.value.oddity}"
-    if shape.args is not None and args is None and holder.get(MERGE):
-        return f"its '{shape.args}' may be merged in from elsewhere (<<)"
     for member in (command, args, env):
         if member is not None and isinstance(member.value, Members):
             for twice in member.value.doubled():

@@ -22,6 +22,7 @@ def mark_of(server: Server) -> str:
         parts += server.launch.words
     elif server.node is not None:
         parts.append(repr(_said(server.node)))
+    parts += [repr(_said(each)) for each in server.elsewhere]
     return digest_of("\0".join(parts).encode(errors="surrogatepass"))
 
 

@@ -276,9 +276,9 @@ def _of_ours(server: Server) -> str:
 
 
 def _cure_of(server: Server) -> str:
-    """What to do about an entry that starts something of our name."""
-    if server.state is not State.FOREIGN or server.ours is None:
-        return ""
+    """What to do about an entry that is not wrapped, where there is something to do."""
+    if server.hint or server.state is not State.FOREIGN or server.ours is None:
+        return server.hint
     if server.ours.command:
         return "mcp-jail unwrap takes it out, whoever wrote it; then wrap the server again"
     return "name the installed program, or take the entry out, unless it is yours"

@@ -30,6 +30,7 @@ from mcp_jail.clients.document import (
     Other,
     Text,
 )
+from mcp_jail.clients.elsewhere import anchored, leads_elsewhere, merge_in, unknown_servers
 from mcp_jail.clients.launches import Launch, inside, launch_of
 from mcp_jail.clients.our_entries import IsOurs, Ours, ours_in
 from mcp_jail.clients.yaml_spans import MERGE
@@ -57,6 +58,9 @@ class Server(msgspec.Struct, frozen=True):
     ours: Ours | None = None
     node: Node | None = None
     is_inert: bool = False  # certainly starts nothing here, as it stands
+    hint: str = ""  # what a person does about the reason
+    elsewhere: tuple[Node, ...] = ()  # what its words for other places may stand for
+    is_unknown: bool = False  # no entry, but a place at which its client may find any number
 
     @property
     def place(self) -> KeyPath:
@@ -74,7 +78,7 @@ class Server(msgspec.Struct, frozen=True):
 
 def servers_in(document: Document, row: Row, is_ours: IsOurs) -> list[Server]:
     """All entries of a client's file, in its order; DocumentError where it reads in two ways."""
-    found = []
+    found = [*_unknown(document.root, row)]
     for path, holder in _holders(document.root, row):
         entries = list(_entries(holder, path, row))
         names = Counter(name for _, name, _ in entries)
@@ -88,7 +92,28 @@ def servers_in(document: Document, row: Row, is_ours: IsOurs) -> list[Server]:
             else:
                 server = _judged(row, place, name, node, is_ours)
             found.append(msgspec.structs.replace(server, node=node))
-    return found
+    others = anchored(document.root)
+    return [
+        msgspec.structs.replace(each, elsewhere=others)
+        if each.node is not None and leads_elsewhere(each.node)
+        else each
+        for each in found
+    ]
+
+
+def _unknown(root: Node, row: Row) -> Iterator[Server]:
+    """Servers of which only the place is known: told as one entry for each such place."""
+    for path, (node, why) in unknown_servers(root, row).items():
+        yield Server(
+            row,
+            path,
+            str(path[-1]),
+            State.REFUSED,
+            why,
+            node=node,
+            hint="write the servers themselves here, without aliases and merge keys",
+            is_unknown=True,
+        )
 
 
 def _holders(root: Node, row: Row) -> Iterator[tuple[KeyPath, Node]]:
@@ -104,7 +129,7 @@ def _holders(root: Node, row: Row) -> Iterator[tuple[KeyPath, Node]]:
 
 def _walk(node: Node, path: KeyPath, keys: tuple[str, ...]) -> Iterator[tuple[KeyPath, Node]]:
     if not keys:
-        if isinstance(node, Members | Items) or node.oddity:
+        if isinstance(node, Members | Items):
             yield path, node
         return
     if not isinstance(node, Members):
@@ -130,7 +155,8 @@ def _entries(holder: Node, path: KeyPath, row: Row) -> Iterator[tuple[KeyPath, s
         for member in holder.members:
             # Beside a list of servers stand other servers, and settings, which are no maps.
             is_setting = bool(lists) and not isinstance(member.value, Members)
-            if member.key in lists or member.key == MERGE or is_setting:
+            is_merge = merge_in(holder, row) is member.value and member.key == MERGE
+            if member.key in lists or is_merge or is_setting:
                 continue
             yield (*path, member.key), member.key, member.value
     elif isinstance(holder, Items):

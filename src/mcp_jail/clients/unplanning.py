@@ -55,6 +55,9 @@ def _unwrapped(given: Circumstances, target: Target, found: Opened) -> FilePlan:
     outcomes, changes, gone = [], [], set()
     for _, server in meant:
         match = matches.get(server.place, Match())
+        if server.is_unknown and on_disk.is_wrapped:
+            outcomes.append(outcome_of(server, Group.REFUSED, server.reason, server.hint))
+            continue
         outcome, change = _one(given, server, still.get(server.place), match)
         outcomes.append(outcome)
         if change is not None:

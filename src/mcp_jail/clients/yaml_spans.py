@@ -57,6 +57,7 @@ class _Builder:
         self.top: Node | None = None
         self._text, self._file = text, file
         self._open: list[tuple[yaml.CollectionStartEvent, list[Node]]] = []
+        self._anchors: dict[str, Node] = {}  # maps and lists, as they count from here on
         self._documents = 0
         self._resolver = yaml.SafeLoader("")
 
@@ -69,18 +70,26 @@ class _Builder:
                 if self._documents > 1:
                     self._fail(start, "a second document ('---')")
             case yaml.AliasEvent():
-                self._put(Alias(start, self._end(event), oddity=f"an alias (*{event.anchor})"))
+                self._put(self._alias(event, start))
             case yaml.ScalarEvent():
                 self._put(self._scalar(event, start))
             case yaml.CollectionStartEvent():
                 self._open.append((event, []))
+                self._anchors.pop(event.anchor or "", None)
                 if len(self._open) > DEPTH_LIMIT:
                     self._fail(start, f"nested deeper than {DEPTH_LIMIT}")
             case yaml.CollectionEndEvent():
                 opened, children = self._open.pop()
-                self._put(self._collection(opened, event, children))
+                node = self._collection(opened, event, children)
+                if opened.anchor is not None:
+                    self._anchors[opened.anchor] = node
+                self._put(node)
             case _:
                 pass
+
+    def _alias(self, event: yaml.AliasEvent, start: int) -> Alias:
+        odd, target = f"an alias (*{event.anchor})", self._anchors.get(event.anchor or "")
+        return Alias(start, self._end(event), oddity=odd, target=target)
 
     def _scalar(self, event: yaml.ScalarEvent, start: int) -> Node:
         end, odd = self._end(event), _oddity(event)
