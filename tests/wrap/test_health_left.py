@@ -147,6 +147,59 @@ def test_what_was_told_is_an_alarm_again_once_it_says_something_else(
     assert [(each.what, each.fails) for each in look(home, program)] == [(What.ADDED, True)]
 
 
+MORE: Final = {
+    "a daemon": '"env": {"DOCKER_HOST": "tcp://evil:2375"}',
+    "a PATH": '"env": {"PATH": "/tmp/evil"}',
+    "code": '"env": {"LD_PRELOAD": "/tmp/evil.so"}',
+    "a file of variables": '"envFile": "/tmp/evil.env"',
+    "a directory": '"cwd": "/tmp/evil"',
+    "a key that a client may know": '"anything": [{"of": "it"}]',
+}
+NOTED: Final = {
+    "a container": '{"command": "docker", "args": ["run", "mcp/time"]}',
+    "both": '{"command": "node", "args": ["/srv/y.js"], "url": "https://a"}',
+}
+
+
+@pytest.mark.parametrize("more", MORE.values(), ids=MORE.keys())
+@pytest.mark.parametrize("entry", NOTED.values(), ids=NOTED.keys())
+def test_whatever_is_put_into_one_that_was_told_makes_it_another(
+    home: ClientHome, program: str, entry: str, more: str
+) -> None:
+    ours = wrapped(home, program, db=entry)
+    home.write(CURSOR, file_of(fs=ours, db=entry))
+    assert [each.what for each in look(home, program)] == [What.LEFT]
+    home.write(CURSOR, file_of(fs=ours, db=f"{entry[:-1]}, {more}}}"))
+    assert [(each.what, each.fails) for each in look(home, program)] == [(What.ADDED, True)]
+
+
+@pytest.mark.parametrize("more", MORE.values(), ids=MORE.keys())
+def test_whatever_is_put_into_one_that_a_person_left_bare_makes_it_another(
+    home: ClientHome, program: str, more: str
+) -> None:
+    path = home.write(CURSOR, file_of(fs=GOOD, db='{"command": "x"}'))
+    home.wrap(path)
+    home.unwrap(path, "db")
+    ours = json.dumps(json.loads(path.read_text())["mcpServers"]["fs"] | {"command": program})
+    home.write(CURSOR, file_of(fs=ours, db='{"command": "x"}'))
+    assert look(home, program) == []
+    home.write(CURSOR, file_of(fs=ours, db=f'{{"command": "x", {more}}}'))
+    assert [(each.what, each.fails) for each in look(home, program)] == [(What.ADDED, True)]
+
+
+def test_what_its_client_writes_and_the_order_of_keys_make_it_no_other(
+    home: ClientHome, program: str
+) -> None:
+    entry = '{"command": "docker", "args": ["run"], "env": {"A": "1", "B": "2"}}'
+    ours = wrapped(home, program, db=entry)
+    entry = (
+        '{"disabled": false, "autoApprove": ["x"], "alwaysAllow": [], "disabledTools": ["y"],'
+        '"env": {"B": "2", "A": "1"}, "args": ["run"], "command": "docker"}'
+    )
+    home.write(CURSOR, file_of(fs=ours, db=entry))
+    assert [(each.what, each.fails) for each in look(home, program)] == [(What.LEFT, False)]
+
+
 def test_wrapping_again_takes_a_new_one_for_told(home: ClientHome, program: str) -> None:
     ours = wrapped(home, program)
     path = home.write(CURSOR, file_of(fs=ours, db=ODD["a container"]))

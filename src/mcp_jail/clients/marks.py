@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -13,17 +13,23 @@ from mcp_jail.store.wrapped import WrappedFile, digest_of
 
 
 def mark_of(server: Server) -> str:
-    """An entry with what it starts: another command under its name is another entry.
+    """An entry with all that it says: any part of it may decide what starts (a PATH, a directory).
 
-    Where what it starts cannot be told, all that it says counts.
+    Only what its client writes down by itself does not count.
     """
-    parts = [*map(str, server.place), ""]
-    if server.launch is not None:
-        parts += server.launch.words
-    elif server.node is not None:
-        parts.append(repr(_said(server.node)))
-    parts += [repr(_said(each)) for each in server.elsewhere]
+    node = server.node
+    if isinstance(node, Members):
+        own = _WRITTEN_BY_CLIENTS | {server.row.disabled}
+        node = msgspec.structs.replace(
+            node, members=tuple(each for each in node.members if each.key not in own)
+        )
+    said = [each for each in (node, *server.elsewhere) if each is not None]
+    parts = [*map(str, server.place), "", *(repr(_said(each)) for each in said)]
     return digest_of("\0".join(parts).encode(errors="surrogatepass"))
+
+
+# Which tools a person has allowed or switched off in a client; none of them starts anything.
+_WRITTEN_BY_CLIENTS: Final = frozenset({"autoApprove", "alwaysAllow", "disabledTools"})
 
 
 def noted(
@@ -47,14 +53,15 @@ def may_start(server: Server) -> bool:
 
 
 def _said(node: Node) -> Any:
-    """All that a value says, a key that stands twice included; its layout does not count."""
+    """All that a value says, a key that stands twice included; layout and order do not count."""
     match node:
         case Text(value=value) | Other(value=value):
             return (node.oddity, type(value).__name__, value)
         case Items(items=items):
             return (node.oddity, [_said(item) for item in items])
         case Members(members=members):
-            return (node.oddity, [(member.key, _said(member.value)) for member in members])
+            by_key = sorted(members, key=lambda member: member.key)
+            return (node.oddity, [(member.key, _said(member.value)) for member in by_key])
         case Alias():
             return node.oddity
         case _:
