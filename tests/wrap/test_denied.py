@@ -21,12 +21,8 @@ ENTRIES: Final = file_of(
     bad='{"command": "python3", "args": ["/srv/x.py", "bad"]}',
     good='{"command": "python3", "args": ["/srv/x.py", "good"]}',
 )
-PLACES: Final = (
-    ".claude/settings.json",
-    ".claude/remote-settings.json",
-    "project/.claude/settings.json",
-    "project/.claude/settings.local.json",
-)
+PLACES: Final = (".claude/settings.json", ".claude/remote-settings.json")
+OF_PROJECT: Final = ("project/.claude/settings.json", "project/.claude/settings.local.json")
 
 
 def denies(
@@ -56,11 +52,25 @@ def test_a_denied_command_is_not_wrapped_and_others_are(home: ClientHome, place:
     assert refused.hint
 
 
-def test_a_list_of_any_project_that_the_file_knows_counts(home: ClientHome) -> None:
-    denies(home, "other/.claude/settings.json", BAD)
-    known: dict[str, Any] = json.loads(ENTRIES) | {"projects": {str(home.path / "other"): {}}}
+@pytest.mark.parametrize("place", OF_PROJECT)
+def test_a_projects_list_stops_its_own_entries_and_no_persons(home: ClientHome, place: str) -> None:
+    denies(home, place, BAD)
+    project = home.path / "project"
+    known: dict[str, Any] = json.loads(ENTRIES)
+    known["projects"] = {str(project): {"mcpServers": {"theirs": known["mcpServers"]["bad"]}}}
     plan = plan_in(home, home.write(".claude.json", json.dumps(known)))
-    assert "bad" in of(plan, Group.REFUSED)
+    assert set(of(plan, Group.DONE)) == {"bad", "good"}
+    assert any(str(home.path / place) in note for note in plan.notes), "told, and no more"
+    assert set(of(plan, Group.REFUSED)) == {"theirs"}
+    plan = plan_in(home, home.write("project/.mcp.json", ENTRIES))
+    assert set(of(plan, Group.REFUSED)) == {"bad"}
+
+
+def test_a_project_within_another_decides_nothing_for_that(home: ClientHome) -> None:
+    denies(home, "outer/clone/.claude/settings.json", BAD)
+    (home.path / "outer/.git").mkdir()
+    plan = plan_in(home, home.write("outer/.mcp.json", ENTRIES), "outer/clone")
+    assert set(of(plan, Group.DONE)) == {"bad", "good"}
 
 
 def test_a_list_beside_a_projects_file_counts_wherever_one_stands(home: ClientHome) -> None:
@@ -102,6 +112,28 @@ def test_settings_that_their_client_could_not_read_forbid_nothing(
 def test_other_clients_go_by_no_list_of_claude_codes(home: ClientHome) -> None:
     denies(home, PLACES[0], BAD)
     assert len(of(plan_in(home, home.write(CURSOR, ENTRIES)), Group.DONE)) == 2
+
+
+@pytest.mark.parametrize("place", OF_PROJECT)
+def test_no_project_has_doctor_fail_or_say_unwrap_of_a_persons_own_entry(
+    home: ClientHome, tmp_path: Path, place: str
+) -> None:
+    program = tmp_path / "mcp-jail"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    project = home.path / "project"
+    project.mkdir()
+    known: dict[str, Any] = json.loads(ENTRIES)
+    entry = {"command": "python3", "args": ["/srv/x.py", "bad"], "env": {"A": "b"}}
+    known["projects"] = {str(project): {"mcpServers": {"theirs": entry}}}
+    path = home.write(".claude.json", json.dumps(known))
+    home.wrap(path)
+    path.write_text(path.read_text().replace("/home/me/.local/bin/mcp-jail", str(program)))
+    denies(home, place, BAD)
+    found = look_at_clients(home.places, home.circumstances().ground, str(program))
+    fails = {each.server: each.fails for each in found if each.what is What.DENIED}
+    assert fails == {"bad": False, "theirs": True}
+    assert not [each for each in found if "unwrap" in each.cure]
 
 
 def test_doctor_finds_a_wrapped_server_that_was_denied_since(

@@ -194,9 +194,13 @@ class _Looking:
         lists = command_lists(self._ground, target, (each for each, _ in opened.servers[:1]))
         for _, server in opened.servers:
             words = server.ours.command if server.ours is not None else ()
-            if words and (why := lists.why_denied(server.row, words)):
-                cure = self._command("unwrap", target, server)
+            why, is_own = lists.why_denied(server, words) if words else ("", False)
+            if why:
+                cure = self._command("unwrap", target, server) if is_own else _BY_PROJECT
                 yield Finding(What.DENIED, target.path, server.name, why, cure)
+            elif words and (told := lists.elsewhere(server, words)):
+                cure = _NOT_BY_PROJECT
+                yield Finding(What.DENIED, target.path, server.name, told, cure, fails=False)
 
     def _ours(
         self, target: Target, server: Server, ours: Ours, known: WrappedFile | None
@@ -298,5 +302,9 @@ class _Looking:
 
 
 _TAKE_OUT: Final = "take the entry out, if it is not yours"
+_BY_PROJECT: Final = "take the entry out; or, if it is to start, the line of that list"
+_NOT_BY_PROJECT: Final = (
+    "nothing to do; to have it denied, say so in your own settings of the client"
+)
 _PUT_BACK: Final = "put it back, or take the entry out"
 _LOOK: Final = "look at it with mcp-jail show --policy FILE"  # as it may be meant, it fails nothing

@@ -186,13 +186,15 @@ def _one(
         group = _GROUPS.get(server.state, Group.SKIPPED)
         return _Made(outcome_of(server, group, server.reason or _of_ours(server), _cure_of(server)))
     words = () if server.launch is None else server.launch.words
-    if why := lists.why_denied(server.row, words):
+    if why := lists.why_denied(server, words)[0]:
         hint = "take the entry out; or, if it is to start, the line of that list"
         return _Made(outcome_of(server, Group.REFUSED, why, hint))
     try:
-        return _made(given, path, document, server, names)
+        made = _made(given, path, document, server, names)
     except JailError as error:
         return _Made(outcome_of(server, Group.REFUSED, error.message, error.hint))
+    told = (made.note, lists.elsewhere(server, words))
+    return msgspec.structs.replace(made, note="; ".join(filter(None, told)))
 
 
 _GROUPS = {
