@@ -79,6 +79,7 @@ TESTED_THROUGH: Final = {
     "clients/document.py": "wrap/test_json_spans.py",
     "clients/entry_notes.py": "wrap/test_planning.py",
     "clients/marks.py": "wrap/test_health_left.py",
+    "clients/variables_files.py": "wrap/test_variables_files.py",
     "clients/elsewhere.py": "wrap/test_elsewhere.py",
     "clients/matching.py": "wrap/test_matching.py",
     "clients/plans.py": "wrap/test_planning.py",

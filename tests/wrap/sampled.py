@@ -47,7 +47,7 @@ ALL: Final = [
     Sample("claude-desktop-macos.json", row("claude-desktop"), 2),
     Sample("claude-code-user.claude.json", row("claude-code"), 2),
     Sample("claude-plugin-flat.mcp.json", row("claude-plugin"), 1),
-    Sample("cursor-user-mcp.json", row("cursor"), 2),
+    Sample("cursor-user-mcp.json", row("cursor"), 1),
     Sample("vscode-settings-legacy.json", row("vscode", "~/.config/Code/User/settings.json"), 1),
     Sample("vscode-settings-legacy.json", row("amp"), 1),
     Sample("visual-studio.mcp.json", row("claude-code", "./.mcp.json"), 1),

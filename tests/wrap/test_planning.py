@@ -374,9 +374,10 @@ def test_a_file_that_may_be_a_plugins_says_how_to_name_it(home: ClientHome) -> N
 
 
 def test_variables_that_stand_in_another_file_are_told(home: ClientHome) -> None:
-    entry = '{"command": "x", "envFile": "${workspaceFolder}/.env"}'
+    entry = '{"command": "x", "envFile": "~/pg.env"}'
     (note,) = home.plan(home.write(CURSOR, file_of(a=entry))).notes
-    assert "'${workspaceFolder}/.env'" in note
+    assert "'~/pg.env'" in note
+    assert "reach mcp-jail itself first" in note
     assert "env.pass" in note
 
 

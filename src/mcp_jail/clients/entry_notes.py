@@ -95,8 +95,10 @@ def notes_of(server: Server, outcome: Outcome, text: str) -> Iterator[str]:
         return
     if launch.variables_file:
         yield (
-            f"'{server.name}' has variables in '{launch.variables_file}': those reach it that "
-            f"env.pass of the policy '{outcome.policy}' names"
+            f"'{server.name}' has variables in '{launch.variables_file}': all of them reach "
+            "mcp-jail itself first (one such as MCP_JAIL_HOME would have it go by another policy), "
+            f"so let nobody else write there; the server gets those that env.pass of the policy "
+            f"'{outcome.policy}' names"
         )
     loaders = sorted(filter(is_loader_variable, launch.named))
     if loaders:

@@ -211,7 +211,7 @@ class _Looking:
             message = f"starts '{ours.program}', which is not there"
             return [Finding(What.DANGLING, target.path, server.name, message, cure)]
         if ours.why_not:
-            message = f"is no entry of mcp-jail: {ours.why_not}"
+            message, cure = f"is no entry of mcp-jail: {ours.why_not}", server.hint or cure
             return [Finding(What.FOREIGN, target.path, server.name, message, cure)]
         if ours.policy is not None and not self._has_policy(ours.policy):
             message = f"goes by the policy '{ours.policy}', which is not there"

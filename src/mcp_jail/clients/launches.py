@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from mcp_jail.clients.catalogue import ADDRESS_KEYS, NAMED_VARIABLES, VARIABLES_FILE, Row, Shape
-from mcp_jail.clients.document import Items, KeyPath, Member, Members, Node, Text
+from mcp_jail.clients.document import Items, KeyPath, Member, Members, Node, Other, Text
 from mcp_jail.clients.elsewhere import may_bring, merge_in
 from mcp_jail.core.loaders import is_loader_variable
 
@@ -107,7 +107,10 @@ def _read_launch(
         return words
     cwd = holder.get(shape.cwd) or entry.get(shape.cwd)
     folder = cwd.value.value if cwd and isinstance(cwd.value, Text) else None
-    file = entry.get(VARIABLES_FILE)
+    file = holder.get(VARIABLES_FILE) or entry.get(VARIABLES_FILE)
+    is_none = file is None or (isinstance(file.value, Other) and file.value.value is None)
+    if file is not None and not is_none and not isinstance(file.value, Text):
+        return f"its '{VARIABLES_FILE}' is no text"
     variables_file = file.value.value if file and isinstance(file.value, Text) else ""
     return Launch(
         shape, holder, path, command, args, env, words, folder, _named(holder), variables_file

@@ -33,6 +33,7 @@ from mcp_jail.clients.document import (
 from mcp_jail.clients.elsewhere import anchored, leads_elsewhere, merge_in, unknown_servers
 from mcp_jail.clients.launches import Launch, inside, launch_of
 from mcp_jail.clients.our_entries import IsOurs, Ours, ours_in
+from mcp_jail.clients.variables_files import HINT, why_steering
 from mcp_jail.clients.yaml_spans import MERGE
 
 
@@ -198,13 +199,18 @@ def _judged(row: Row, path: KeyPath, name: str, node: Node, is_ours: IsOurs) -> 
     if is_address or is_mixed:
         why = "its entry has both a command and a URL"
         return Server(row, path, name, State.REFUSED, why)
+    steered = why_steering(found.variables_file)
+    hint = HINT if steered else ""
     ours, why = ours_in(found.words, found.set_names, is_ours), _not_for_a_jail(found)
     if ours is None and row.takes_lines and len(found.words) == 1:
         ours = ours_in(tuple(found.words[0].split()), found.set_names, is_ours)
         ours = None if ours is None else msgspec.structs.replace(ours, command=())
     if ours is not None:
+        ours = msgspec.structs.replace(ours, why_not=ours.why_not or steered)
         state = State.FOREIGN if ours.why_not else State.WRAPPED
-        return Server(row, path, name, state, ours.why_not, found, ours)
+        return Server(row, path, name, state, ours.why_not, found, ours, hint=hint)
+    if steered and not why:
+        return Server(row, path, name, State.REFUSED, steered, found, hint=hint)
     is_off = _is_switched_off(node, row)
     state = State.LEFT if why else State.BARE
     return Server(row, path, name, state, why, found, is_inert=is_off)
