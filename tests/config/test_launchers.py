@@ -23,6 +23,9 @@ from mcp_jail.config.launchers import look_up_at_start
         ("pnpm --silent dlx server", "pnpm dlx", "npm install"),
         ("yarn dlx server", "yarn dlx", "npm install"),
         ("docker run -i --rm mcp/server", "docker run", "install the server itself"),
+        ("sudo docker run -i mcp/server", "docker run", "install the server itself"),
+        ("sudo -u me /usr/bin/podman run mcp/server", "podman run", "install the server itself"),
+        ("timeout 600 docker container run x", "docker run", "install the server itself"),
     ],
 )
 def test_a_command_that_looks_its_package_up_is_told(command: str, name: str, cure: str) -> None:
@@ -30,6 +33,23 @@ def test_a_command_that_looks_its_package_up_is_told(command: str, name: str, cu
     assert found is not None
     assert found.message.startswith(f"'{name}' ")
     assert cure in found.hint
+
+
+@pytest.mark.parametrize(
+    "line", ["docker run -i x", "cd /srv && exec docker run x", "A=1 /usr/bin/docker run x"]
+)
+def test_a_container_that_a_shells_line_starts_is_told(line: str) -> None:
+    found = look_up_at_start(("bash", "-lc", line), "fs")
+    assert found is not None
+    assert found.message.startswith("'docker run' ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("bash", "run.sh", "docker run"), ("bash", "-c", "node docker.js run"), ("sudo", "x")],
+)
+def test_what_only_names_one_is_not_told(command: tuple[str, ...]) -> None:
+    assert look_up_at_start(command, "fs") is None
 
 
 def test_the_cure_has_the_command_where_the_policy_does_not() -> None:

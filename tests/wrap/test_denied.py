@@ -14,7 +14,7 @@ from mcp_jail.clients.planning import plan_wrap
 from mcp_jail.clients.plans import FilePlan, Group
 from mcp_jail.clients.policy_names import Names
 from wrap.homes import CURSOR, ClientHome, of
-from wrap.sampled import file_of
+from wrap.sampled import PROGRAM, file_of
 
 BAD: Final = ["python3", "/srv/x.py", "bad"]
 ENTRIES: Final = file_of(
@@ -134,6 +134,17 @@ def test_no_project_has_doctor_fail_or_say_unwrap_of_a_persons_own_entry(
     fails = {each.server: each.fails for each in found if each.what is What.DENIED}
     assert fails == {"bad": False, "theirs": True}
     assert not [each for each in found if "unwrap" in each.cure]
+
+
+def test_doctor_gives_the_reason_for_one_that_wrap_refused(home: ClientHome) -> None:
+    denies(home, PLACES[0], BAD)
+    home.wrap(home.write(".claude.json", ENTRIES), is_all=True)
+    found = look_at_clients(home.places, home.circumstances().ground, PROGRAM)
+    (left,) = (each for each in found if each.server == "bad")
+    assert (left.what, left.fails) == (What.LEFT, False)
+    assert "'deniedMcpServers' in" in left.message
+    assert "take the entry out" in left.cure
+    assert "mcp-jail" not in left.cure
 
 
 def test_doctor_finds_a_wrapped_server_that_was_denied_since(

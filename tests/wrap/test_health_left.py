@@ -200,6 +200,42 @@ def test_what_its_client_writes_and_the_order_of_keys_make_it_no_other(
     assert [(each.what, each.fails) for each in look(home, program)] == [(What.LEFT, False)]
 
 
+CONTAINERS: Final = {
+    "by its name": '{"command": "docker", "args": ["run", "mcp/time"]}',
+    "by another path": '{"command": "/opt/rd/bin/docker", "args": ["run", "mcp/time"]}',
+    "by a PATH": '{"command": "podman", "args": ["run", "x"], "env": {"PATH": "/usr/bin"}}',
+    "as a line": '{"command": "nerdctl run x"}',
+}
+
+
+@pytest.mark.parametrize("entry", CONTAINERS.values(), ids=CONTAINERS.keys())
+def test_what_would_be_dead_behind_us_is_left_and_told(
+    home: ClientHome, program: str, entry: str
+) -> None:
+    plan = home.wrap(home.write(JUNIE, file_of(dk=entry)), is_all=True)
+    skipped = of(plan, Group.SKIPPED)["dk"]
+    assert "has a daemon start it" in skipped.reason
+    assert "install the server itself" in skipped.hint
+    note_all_wrapped(home.places)
+    assert [(each.what, each.fails) for each in look(home, program)] == [(What.LEFT, False)]
+    home.write(JUNIE, file_of(dk=entry, more=entry))
+    assert {each.server: each.fails for each in look(home, program)} == {"dk": False, "more": True}
+
+
+@odd
+def test_no_cure_of_what_is_left_is_the_command_that_leaves_it(
+    home: ClientHome, program: str, entry: str
+) -> None:
+    plan = home.wrap(home.write(JUNIE, file_of(index=entry)), is_all=True)
+    note_all_wrapped(home.places)
+    if of(plan, Group.DONE):
+        return  # it can be wrapped
+    (found,) = look(home, program)
+    assert {**of(plan, Group.SKIPPED), **of(plan, Group.REFUSED)}["index"].reason in found.message
+    assert found.cure.startswith("nothing to do, if it is yours as it is; else: ")
+    assert "mcp-jail wrap" not in found.cure
+
+
 def test_wrapping_again_takes_a_new_one_for_told(home: ClientHome, program: str) -> None:
     ours = wrapped(home, program)
     path = home.write(CURSOR, file_of(fs=ours, db=ODD["a container"]))

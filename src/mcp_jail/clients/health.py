@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from mcp_jail.clients.catalogue import Scope
-from mcp_jail.clients.denied import command_lists
+from mcp_jail.clients.denied import CommandLists, command_lists
 from mcp_jail.clients.document import DocumentError
 from mcp_jail.clients.known_launch import is_digested, is_for
 from mcp_jail.clients.marks import mark_of, may_start
@@ -128,10 +128,10 @@ class _Looking:
         except Exception as fault:  # noqa: BLE001 - the other files are to be looked at all the same
             (told,) = faulty(target, fault).outcomes
             return [Finding(What.UNREADABLE, target.path, "", told.reason, told.hint)]
-        found = [
-            each for _, server in opened.servers for each in self._entry(target, server, known)
-        ]
-        found += self._denied(target, opened)
+        lists = command_lists(self._ground, target, (each for each, _ in opened.servers[:1]))
+        servers = [_as_wrap_sees(server, lists) for _, server in opened.servers]
+        found = [each for server in servers for each in self._entry(target, server, known)]
+        found += self._denied(target, servers, lists)
         return [*dict.fromkeys(found)] or self._bare(target, opened, known)
 
     def obstructed(self, ground: Ground, known: dict[str, WrappedFile]) -> list[Finding]:
@@ -189,17 +189,18 @@ class _Looking:
         message = "is not wrapped, and was not here, or not like this, when you wrapped the others"
         return [self._finding(What.ADDED, target, server, message)]
 
-    def _denied(self, target: Target, opened: Opened) -> Iterator[Finding]:
+    def _denied(
+        self, target: Target, servers: list[Server], lists: CommandLists
+    ) -> Iterator[Finding]:
         """Wrapped entries whose own command their client was told to deny since."""
-        lists = command_lists(self._ground, target, (each for each, _ in opened.servers[:1]))
-        for _, server in opened.servers:
+        for server in servers:
             words = server.ours.command if server.ours is not None else ()
             why, is_own = lists.why_denied(server, words) if words else ("", False)
             if why:
-                cure = self._command("unwrap", target, server) if is_own else _BY_PROJECT
+                cure = self._command("unwrap", target, server) if is_own else _OUT_OR_STRIKE
                 yield Finding(What.DENIED, target.path, server.name, why, cure)
             elif words and (told := lists.elsewhere(server, words)):
-                cure = _NOT_BY_PROJECT
+                cure = _OTHERS_WORD
                 yield Finding(What.DENIED, target.path, server.name, told, cure, fails=False)
 
     def _ours(
@@ -291,20 +292,32 @@ class _Looking:
         self, what: What, target: Target, server: Server, message: str, *, fails: bool = True
     ) -> Finding:
         cure = self._command("wrap", target, server)
-        if server.state is not State.BARE and what is not What.LEFT:
+        if server.state is State.BARE:
+            return Finding(what, target.path, server.name, message, cure, fails=fails)
+        mend = server.hint or "mend it, or take it out"
+        if what is What.LEFT:  # the command would only leave it again
+            cure = f"nothing to do, if it is yours as it is; else: {mend}"
+        else:
             message += f"; wrap leaves it: {server.reason}"
             once = f"; else, to have it told only: {cure}" if what is What.ADDED else ""
-            cure = f"mend it, or take it out{once}"
+            cure = f"if it is yours: {mend}{once}"
         return Finding(what, target.path, server.name, message, cure, fails=fails)
 
     def _command(self, verb: str, target: Target, server: Server) -> str:
         return f"mcp-jail {verb} {shlex.quote(target.path)} --server {shlex.quote(server.name)}"
 
 
+def _as_wrap_sees(server: Server, lists: CommandLists) -> Server:
+    """An entry that its client was told to deny is one that `wrap` refuses."""
+    words = () if server.launch is None else server.launch.words
+    why, _ = lists.why_denied(server, words) if server.state is State.BARE else ("", False)
+    if not why:
+        return server
+    return msgspec.structs.replace(server, state=State.REFUSED, reason=why, hint=_OUT_OR_STRIKE)
+
+
 _TAKE_OUT: Final = "take the entry out, if it is not yours"
-_BY_PROJECT: Final = "take the entry out; or, if it is to start, the line of that list"
-_NOT_BY_PROJECT: Final = (
-    "nothing to do; to have it denied, say so in your own settings of the client"
-)
+_OUT_OR_STRIKE: Final = "take the entry out; or, if it is to start, the line of that list"
+_OTHERS_WORD: Final = "nothing to do; to have it denied, say so in your own settings of the client"
 _PUT_BACK: Final = "put it back, or take the entry out"
 _LOOK: Final = "look at it with mcp-jail show --policy FILE"  # as it may be meant, it fails nothing

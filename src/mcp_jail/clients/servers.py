@@ -213,7 +213,8 @@ def _judged(row: Row, path: KeyPath, name: str, node: Node, is_ours: IsOurs) -> 
         return Server(row, path, name, State.REFUSED, steered, found, hint=hint)
     is_off = _is_switched_off(node, row)
     state = State.LEFT if why else State.BARE
-    return Server(row, path, name, state, why, found, is_inert=is_off)
+    hint = _INSTALL if why else ""
+    return Server(row, path, name, state, why, found, is_inert=is_off, hint=hint)
 
 
 def _without_command(
@@ -274,16 +275,16 @@ def _doubled(node: Members) -> str | None:
     return next((key for key in found if key is not None), None)
 
 
-# Programs that only speak to a daemon which starts the server somewhere else, and where only an
-# administrator puts them: a file of that name elsewhere may be any program.
+# Programs that only speak to a daemon, which starts the server somewhere else.
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
-_SYSTEM = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin", "/snap/bin")
 
 
 def _not_for_a_jail(launch: Launch) -> str:
-    first = launch.words[0].split()[0]
-    folder, program = os.path.split(first)
-    is_certain = folder in _SYSTEM if folder else "PATH" not in launch.set_names
-    if program.removesuffix(".exe") in _CONTAINERS and is_certain:
-        return f"'{program}' has a daemon start it, which no jail of ours would hold"
-    return ""
+    """Why an entry would be dead behind us; by its name alone, wherever the program lies."""
+    program = os.path.basename((launch.words[0].split() or [""])[0])
+    if program.removesuffix(".exe") not in _CONTAINERS:
+        return ""
+    return f"'{program}' has a daemon start it, which no jail of ours would hold"
+
+
+_INSTALL = "install the server itself and name its program"

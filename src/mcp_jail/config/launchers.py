@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
+
+from mcp_jail.config.program_options import STARTERS
 
 _NPM = "npm install --global --prefix ~/.local PACKAGE"
 _PINNED = "mcp-jail install"
@@ -25,7 +28,12 @@ LAUNCHERS = {
     ("docker", "run"): _DAEMON,
     ("docker", "container", "run"): _DAEMON,
     ("podman", "run"): _DAEMON,
+    ("nerdctl", "run"): _DAEMON,
 }
+
+# A container that another program or a shell's line starts in turn.
+_CONTAINER = re.compile(r"(?:^|[\s;&|(/'\"])(docker|podman|nerdctl)(?:\s+container)?\s+run\b")
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish"})
 
 # With one of these, only what is installed already is started.
 OFFLINE = frozenset({"--no-install", "--no", "--offline"})
@@ -56,7 +64,17 @@ def look_up_at_start(
             if install is _PINNED and _is_from_elsewhere(plain[len(name) :]):
                 return Launcher(f"'{' '.join(name)}' {_ELSEWHERE}", unpinned_hint(name[0]))
             return _said(" ".join(name), install, cure)
-    return None
+    container = _container_behind(plain[0], rest)
+    return None if container is None else _said(f"{container} run", _DAEMON, policy)
+
+
+def _container_behind(program: str, rest: list[str]) -> str | None:
+    """The program of containers that a line for a shell, or `sudo` and the like, starts."""
+    options = [word for word in rest if re.fullmatch(r"-[a-z]*c", word)]
+    if program not in STARTERS and not (program in _SHELLS and options):
+        return None
+    found = _CONTAINER.search(" ".join(rest))
+    return None if found is None else found[1]
 
 
 def unpinned_hint(program: str) -> str:
