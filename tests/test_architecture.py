@@ -80,6 +80,7 @@ TESTED_THROUGH: Final = {
     "clients/entry_notes.py": "wrap/test_planning.py",
     "clients/marks.py": "wrap/test_health_left.py",
     "clients/variables_files.py": "wrap/test_variables_files.py",
+    "clients/used_policies.py": "cli/test_doctor_files.py",
     "clients/elsewhere.py": "wrap/test_elsewhere.py",
     "clients/matching.py": "wrap/test_matching.py",
     "clients/plans.py": "wrap/test_planning.py",

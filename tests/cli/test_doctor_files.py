@@ -34,6 +34,11 @@ def doctor(home: Home, *more: str, **variables: str) -> tuple[int, Any]:
     return said.returncode, json.loads(said.stdout)
 
 
+def command(home: Home, *words: str) -> None:
+    """A command that has to work."""
+    subprocess.run([MCP_JAIL, *words], capture_output=True, env=home.environ(), check=True)
+
+
 def policy(home: Home, text: str) -> None:
     home.write_policy(text + ("" if "lock:" in text else "\nlock: {first: review}"), "w")
 
@@ -76,6 +81,32 @@ def test_a_policy_that_no_run_can_start_is_told(home: Home, text: str, message: 
     assert fault["message"].startswith("cannot be started: ")
     assert message in fault["message"]
     assert fault["cure"] == "mcp-jail show w"
+
+
+@pytest.mark.parametrize("kind", ["gone", "still", "broken", "own"])
+def test_a_policy_that_wrap_made_fails_nothing_once_no_entry_goes_by_it(
+    home: Home, kind: str
+) -> None:
+    entry = {"command": "/bin/sh", "args": ["x"]}
+    path = home.path / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"mcpServers": {"w": entry, "v": entry | {"args": ["y"]}}}))
+    command(home, "wrap", "--all", "--yes")
+    file = home.policies / "w.yaml"
+    text = file.read_text()
+    assert "/bin/sh" in text
+    file.write_text(text.replace("/bin/sh", "/no/such/server"))
+    if kind != "still":
+        command(home, "unwrap", str(path), "--server", "w", "--yes")
+    if kind == "broken":
+        (home.path / ".claude.json").write_text("{")
+    if kind == "own":
+        file.write_text("name: w\nserver: {command: [/no/such/server]}\n")
+    found = doctor(home)[1]
+    faults = [each for each in found["policies"] if each["policy"] == "w"]
+    (fault,) = (each for each in faults if "cannot be started" in each["message"])
+    assert fault["fails"] is (kind != "gone")
+    assert (fault["cure"] == f"no entry goes by it: remove the file {file}") is (kind == "gone")
 
 
 def test_a_name_that_is_nowhere_is_told_and_fails_nothing(home: Home) -> None:

@@ -14,7 +14,9 @@ from mcp_jail.cli.pin_offer import is_unpinned
 from mcp_jail.cli.wrap_report import WORD_SHOWN, in_a_line, shown
 from mcp_jail.clients.health import Finding, look_at_clients
 from mcp_jail.clients.targets import Ground
+from mcp_jail.clients.used_policies import used_policies
 from mcp_jail.config import load
+from mcp_jail.config.starter_text import is_first_policy
 from mcp_jail.config.weaker import needs_gate, weaker_keys
 from mcp_jail.core.packages import Pinned, pinned
 from mcp_jail.core.policy import Policy
@@ -58,8 +60,11 @@ def look_at_files(environ: Mapping[str, str], *, has_gate: bool) -> Files:
     """Look at clients' files and policies; `has_gate` where this machine can build one."""
     home = home_folder(environ)
     ground = Ground(home, working_folder(), environ)
-    clients = look_at_clients(find_places(environ), ground, own_program(home))
-    return Files(tuple(clients), tuple(_weaknesses(environ, has_gate=has_gate)))
+    places, program = find_places(environ), own_program(home)
+    clients = look_at_clients(places, ground, program)
+    used = used_policies(places, ground, program)
+    found = [_unless_unused(places, each, used) for each in _weaknesses(environ, has_gate=has_gate)]
+    return Files(tuple(clients), tuple(found))
 
 
 def print_files(files: Files, home: str) -> None:
@@ -78,6 +83,23 @@ def print_files(files: Files, home: str) -> None:
         bullet(f"  {weak.cure}")
     if not files.policies:
         folded("none is weaker than the default")
+
+
+def _unless_unused(places: Places, found: Weakness, used: frozenset[str] | None) -> Weakness:
+    """A fault, which fails nothing where the policy was made for an entry that is gone.
+
+    One that a person wrote is theirs to start by other ways.
+    """
+    if not found.fails or used is None or found.policy in used:
+        return found
+    try:
+        file = find_policy(places, found.policy)
+    except JailError:
+        return found
+    if not is_first_policy(file.text):
+        return found
+    cure = f"no entry goes by it: remove the file {file.path}"
+    return msgspec.structs.replace(found, cure=cure, fails=False)
 
 
 def _weaknesses(environ: Mapping[str, str], *, has_gate: bool) -> Iterator[Weakness]:

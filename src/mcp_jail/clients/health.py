@@ -27,7 +27,8 @@ from mcp_jail.clients.plans import faulty
 from mcp_jail.clients.replacing import is_kept
 from mcp_jail.clients.servers import Server, State
 from mcp_jail.clients.started_in import started_in
-from mcp_jail.clients.targets import ROWS, Ground, Target, existing, named
+from mcp_jail.clients.targets import ROWS, Ground, Target
+from mcp_jail.clients.used_policies import watched
 from mcp_jail.config import load
 from mcp_jail.core.packages import pinned
 from mcp_jail.errors import JailError, UsageError
@@ -78,21 +79,9 @@ def look_at_clients(places: Places, ground: Ground, program: str) -> list[Findin
         Finding(What.UNREADABLE, places.state, "", error.message, error.hint) for error in wrong
     ]
     found += looking.obstructed(ground, known)
-    for target in _targets(ground, known):
+    for target in watched(ground, known):
         found += looking.at(target, known.get(os.path.realpath(target.path)))
     return found + [_gone(known[path]) for path in sorted(known) if _is_gone(known[path])]
-
-
-def _targets(ground: Ground, known: dict[str, WrappedFile]) -> Iterator[Target]:
-    """The files of clients that are here, and those that were wrapped wherever they lie."""
-    seen: set[str] = set()
-    for target in existing(ground, ROWS):
-        seen.add(os.path.realpath(target.path))
-        yield target
-    for path in sorted(known.keys() - seen):
-        if os.path.isfile(path):
-            clients = {entry.client for entry in known[path].entries} - {"file"}
-            yield named(ground, path, min(clients, default=None))
 
 
 def _is_gone(known: WrappedFile) -> bool:

@@ -25,6 +25,11 @@ HEAD: Final = """\
 """
 
 
+def is_first_policy(text: str) -> bool:
+    """Whether a policy was begun by a command of ours, for a server that some entry starts."""
+    return text.startswith(HEAD)
+
+
 class ToolLine(msgspec.Struct, frozen=True):
     """The verdict on a tool in a first policy, and a word on why."""
 
