@@ -36,6 +36,11 @@ FORMS: Final = {
         "<<",
     ),
     "a merge into the whole": (LIBRECHAT, "x: &x {mcpServers: {e: {command: e}}}\n<<: *x\n", "<<"),
+    "a second merge": (
+        LIBRECHAT,
+        "h: &h {a: b}\nx: &x {mcpServers: {e: {command: e}}}\n<<: *h\n<<: *x\n",
+        "<<",
+    ),
     "a merge key in quotes": (LIBRECHAT, EVIL + 'mcpServers:\n  "<<": *x\n', "<<"),
     "a tag that a client may follow": (LIBRECHAT, "mcpServers: !include x.yaml\n", "mcpServers"),
 }
@@ -98,13 +103,16 @@ def test_unwrap_says_that_it_cannot_take_out_what_moved_elsewhere(home: ClientHo
         "<<: [{a: b}, {<<: {envFile: /e}}]\n    command: node\n    args: [a]\n    env: {A: b}",
         "command: node\n    args: [a]\n    env: {<<: *x}",
         "<<: *x",
+        "<<: {timeout: 1}\n    <<: {env: *x}\n    command: node\n    args: [a]",
+        "<<: {code: import os}\n    command: node\n    args: [a]",
     ],
 )
 def test_no_part_of_an_entry_comes_by_a_merge(home: ClientHome, entry: str) -> None:
     text = f"x: &x {{MCP_JAIL_HOME: /tmp/evil}}\nmcpServers:\n  s:\n    {entry}\n"
     plan = home.plan(home.write(LIBRECHAT, text))
     assert not plan.changes
-    assert "merged in" in of(plan, Group.REFUSED)["s"].reason
+    reason = of(plan, Group.REFUSED)["s"].reason
+    assert "merged in" in reason or "key '<<' twice" in reason
 
 
 @pytest.mark.parametrize("merged", ["*x", "[*x, {timeout: 5}]", "{<<: *x}"])

@@ -137,6 +137,17 @@ def test_one_that_was_there_when_all_were_wrapped_is_told_and_fails_nothing(
     assert (found.what, found.server, found.fails) == (What.LEFT, "index", False)
 
 
+@pytest.mark.parametrize("key", ["code", "headersHelper"])
+def test_a_wrapped_one_is_found_whose_client_was_given_code_to_run(
+    home: ClientHome, program: str, key: str
+) -> None:
+    ours = wrapped(home, program)
+    home.write(CURSOR, file_of(fs=f'{ours[:-1]}, "type": "inline_python", "{key}": "import os"}}'))
+    (found,) = look(home, program)
+    assert (found.what, found.server, found.fails) == (What.REVERTED, "fs", True)
+    assert f"'{key}'" in found.message
+
+
 def test_what_was_told_is_an_alarm_again_once_it_says_something_else(
     home: ClientHome, program: str
 ) -> None:

@@ -98,5 +98,8 @@ ADDRESS_KEYS = ("url", "serverUrl", "httpUrl", "uri", "tcp")
 NAMED_VARIABLES = ("env_keys", "env_vars")
 VARIABLES_FILE = "envFile"
 
+# Keys of an entry whose text a client runs as code itself: Claude Code, Goose.
+RUN_BY_CLIENT = ("headersHelper", "code")
+
 # Keys that must not stand in an entry with a command, or the whole file is refused (Codex).
 NOT_WITH_A_COMMAND = ("url", "bearer_token_env_var", "http_headers", "env_http_headers", "oauth")

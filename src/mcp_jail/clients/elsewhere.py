@@ -13,18 +13,20 @@ from mcp_jail.clients.document import Alias, Items, KeyPath, Members, Node
 from mcp_jail.clients.yaml_spans import MERGE
 
 
-def merge_in(node: Node, row: Row) -> Node | None:
-    """What a map takes over from elsewhere; in JSON and TOML the key is one like any other."""
+def merged_into(node: Node, row: Row) -> tuple[Node, ...]:
+    """All that a map takes over from elsewhere; in JSON and TOML the key is one like any other.
+
+    Some readers take several such keys in one map.
+    """
     if row.syntax is not Syntax.YAML or not isinstance(node, Members):
-        return None
-    found = node.get(MERGE)
-    return None if found is None else found.value
+        return ()
+    return tuple(member.value for member in node.members if member.key == MERGE)
 
 
-def may_bring(merged: Node | None, keys: Iterable[str]) -> bool:
+def may_bring(merged: Iterable[Node], keys: Iterable[str]) -> bool:
     """Whether a merge may bring one of these keys; of what cannot be followed, any."""
     wanted, seen = frozenset(keys), set[int]()
-    open_ones = [] if merged is None else [merged]
+    open_ones = [*merged]
     while open_ones:
         node = open_ones.pop()
         node = node.target or node if isinstance(node, Alias) else node
@@ -57,16 +59,17 @@ def _on_the_way(
         yield path, node, f"what stands here is {node.oddity}, and may be servers"
     if not isinstance(node, Members):
         return
-    merged = merge_in(node, row)
-    if merged is not None and _may_add(node, merged, keys):
-        yield (*path, MERGE), merged, "servers may be merged in here from elsewhere (<<)"
+    merged = merged_into(node, row)
+    if merged and _may_add(node, merged, keys):
+        whole = Items(node.start, node.end, merged)
+        yield (*path, MERGE), whole, "servers may be merged in here from elsewhere (<<)"
     for member in node.members if keys else ():
-        is_merge = merged is not None and member.key == MERGE
+        is_merge = bool(merged) and member.key == MERGE
         if keys[0] in {"*", member.key} and not is_merge:
             yield from _on_the_way(member.value, (*path, member.key), keys[1:], row)
 
 
-def _may_add(node: Members, merged: Node, keys: tuple[str, ...]) -> bool:
+def _may_add(node: Members, merged: Iterable[Node], keys: tuple[str, ...]) -> bool:
     """Whether a merge brings what leads to servers; what a map says itself counts more."""
     if not keys or keys[0] == "*":
         return True

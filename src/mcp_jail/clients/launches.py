@@ -6,9 +6,16 @@ from typing import Final
 
 import msgspec
 
-from mcp_jail.clients.catalogue import ADDRESS_KEYS, NAMED_VARIABLES, VARIABLES_FILE, Row, Shape
+from mcp_jail.clients.catalogue import (
+    ADDRESS_KEYS,
+    NAMED_VARIABLES,
+    RUN_BY_CLIENT,
+    VARIABLES_FILE,
+    Row,
+    Shape,
+)
 from mcp_jail.clients.document import Items, KeyPath, Member, Members, Node, Other, Text
-from mcp_jail.clients.elsewhere import may_bring, merge_in
+from mcp_jail.clients.elsewhere import may_bring, merged_into
 from mcp_jail.core.loaders import is_loader_variable
 
 
@@ -60,21 +67,21 @@ def launch_of(entry: Members, path: KeyPath, row: Row) -> Launch | str | None:
             continue
         if holder is not entry and holder.oddity:
             return f"its '{shape.inside}' is {holder.oddity}"
-        merged = (merge_in(each, row) for each in (entry, holder))
-        if any(may_bring(each, _told_keys(holder, shape)) for each in merged):
+        merged = (*merged_into(entry, row), *merged_into(holder, row))
+        if may_bring(merged, _told_keys(holder, shape)):
             return _MERGED
         at = path if shape.inside is None else (*path, shape.inside)
         env = holder.get(shape.env)
-        if env is not None and merge_in(env.value, row) is not None:
+        if env is not None and merged_into(env.value, row):
             return f"its '{shape.env}' may have variables merged in from elsewhere (<<)"
         return _read_launch(entry, holder, at, shape, command)
-    return None if merge_in(entry, row) is None else _MERGED
+    return _MERGED if merged_into(entry, row) else None
 
 
 def _told_keys(holder: Members, shape: Shape) -> set[str]:
     """The keys that say what is started, and how, and that an entry does not have itself."""
     ours = {shape.command, shape.args or "", shape.env, shape.cwd, shape.inside or ""}
-    more = {*NAMED_VARIABLES, VARIABLES_FILE, *ADDRESS_KEYS}
+    more = {*NAMED_VARIABLES, VARIABLES_FILE, *ADDRESS_KEYS, *RUN_BY_CLIENT}
     return {key for key in ours | more if key and holder.get(key) is None}
 
 

@@ -17,6 +17,7 @@ import msgspec
 from mcp_jail.clients.catalogue import (
     ADDRESS_KEYS,
     NOT_WITH_A_COMMAND,
+    RUN_BY_CLIENT,
     Row,
     Syntax,
 )
@@ -30,7 +31,7 @@ from mcp_jail.clients.document import (
     Other,
     Text,
 )
-from mcp_jail.clients.elsewhere import anchored, leads_elsewhere, merge_in, unknown_servers
+from mcp_jail.clients.elsewhere import anchored, leads_elsewhere, merged_into, unknown_servers
 from mcp_jail.clients.launches import Launch, inside, launch_of
 from mcp_jail.clients.our_entries import IsOurs, Ours, ours_in
 from mcp_jail.clients.variables_files import HINT, why_steering
@@ -156,7 +157,7 @@ def _entries(holder: Node, path: KeyPath, row: Row) -> Iterator[tuple[KeyPath, s
         for member in holder.members:
             # Beside a list of servers stand other servers, and settings, which are no maps.
             is_setting = bool(lists) and not isinstance(member.value, Members)
-            is_merge = merge_in(holder, row) is member.value and member.key == MERGE
+            is_merge = member.key == MERGE and bool(merged_into(holder, row))
             if member.key in lists or is_merge or is_setting:
                 continue
             yield (*path, member.key), member.key, member.value
@@ -199,6 +200,9 @@ def _judged(row: Row, path: KeyPath, name: str, node: Node, is_ours: IsOurs) -> 
     if is_address or is_mixed:
         why = "its entry has both a command and a URL"
         return Server(row, path, name, State.REFUSED, why)
+    if own := next((key for key in RUN_BY_CLIENT if node.get(key)), None):
+        why = f"its entry has both a command and '{own}', which its client may run itself"
+        return Server(row, path, name, State.REFUSED, why)
     steered = why_steering(found.variables_file)
     hint = HINT if steered else ""
     ours, why = ours_in(found.words, found.set_names, is_ours), _not_for_a_jail(found)
@@ -222,7 +226,7 @@ def _without_command(
 ) -> Server:
     """An entry that names no program: reached elsewhere, or built into its client."""
     why = "it is reached at a URL, nothing is started here" if is_address else NO_COMMAND
-    runs = next((key for key in _RUN_BY_CLIENT if node.get(key)), None)
+    runs = next((key for key in RUN_BY_CLIENT if node.get(key)), None)
     if runs is None:
         return Server(row, path, name, State.LEFT, why, is_inert=True)
     why = f"its client itself runs its '{runs}', which no jail of ours would hold"
@@ -235,10 +239,6 @@ def _is_switched_off(node: Members, row: Row) -> bool:
     if member is None or not isinstance(member.value, Other):
         return False
     return member.value.value is (row.disabled == "disabled")
-
-
-# Keys of an entry without a command whose text a client runs as code: Claude Code, Goose.
-_RUN_BY_CLIENT = ("headersHelper", "code")
 
 
 def _is_whole(path: KeyPath, launch: Launch) -> bool:
