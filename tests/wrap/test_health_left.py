@@ -273,6 +273,20 @@ def test_nothing_is_kept_of_what_was_told_once_all_are_unwrapped(home: ClientHom
     assert not read_wrapped(home.places, str(path)).told
 
 
+def test_the_last_one_that_was_unwrapped_by_its_name_is_no_finding_either(
+    home: ClientHome, program: str
+) -> None:
+    path = home.write(JUNIE, file_of(a='{"command": "x"}', dk=ODD["a container"]))
+    home.wrap(path, is_all=True)
+    note_all_wrapped(home.places)
+    home.unwrap(path, "a")
+    assert [(each.server, each.what) for each in look(home, program)] == [("dk", What.LEFT)]
+    home.write(JUNIE, file_of(a='{"command": "y"}', dk=ODD["a container"]))
+    assert ("a", What.ADDED) in [(each.server, each.what) for each in look(home, program)]
+    forget_all_wrapped(home.places)
+    assert not read_wrapped(home.places, str(path)).left
+
+
 def test_a_server_that_was_unwrapped_by_its_name_is_no_finding(
     home: ClientHome, program: str
 ) -> None:

@@ -27,7 +27,7 @@ from mcp_jail.config import load
 from mcp_jail.errors import JailError, UsageError
 from mcp_jail.store.places import HOME_VARIABLE
 from mcp_jail.store.policies import find_policy
-from mcp_jail.store.wrapped import Original, WrappedFile, digest_of, read_wrapped
+from mcp_jail.store.wrapped import Original, WrappedFile, digest_of, is_all_wrapped, read_wrapped
 
 
 def plan_unwrap(given: Circumstances, target: Target) -> FilePlan:
@@ -69,15 +69,18 @@ def _unwrapped(given: Circumstances, target: Target, found: Opened) -> FilePlan:
         return plan
     record = _forgotten(known, gone, is_exact=not changes)
     servers = [server for _, server in opened(target, after, given.is_ours).servers]
+    back = {outcome.server for outcome in outcomes if outcome.group is Group.DONE}
+    bare = (mark_of(each) for each in servers if each.ours is None and each.name in back)
+    left = tuple(dict.fromkeys((*record.left, *bare)))
     if any(each != Match() for each in matched(servers, record.entries).values()):
-        back = {outcome.server for outcome in outcomes if outcome.group is Group.DONE}
-        bare = (mark_of(each) for each in servers if each.ours is None and each.name in back)
-        left = tuple(dict.fromkeys((*record.left, *bare)))
         record = msgspec.structs.replace(record, left=left)
         return msgspec.structs.replace(plan, known=on_disk, record=record)
     dropped, notes = _original(target.path, on_disk, after)
+    nothing = WrappedFile(known.path)
+    if given.only and is_all_wrapped(given.places):  # looked at still, and these a person chose
+        nothing = msgspec.structs.replace(nothing, left=left, told=record.told)
     return msgspec.structs.replace(
-        plan, known=on_disk, record=WrappedFile(known.path), dropped=dropped, notes=notes
+        plan, known=on_disk, record=nothing, dropped=dropped, notes=notes
     )
 
 
