@@ -209,12 +209,15 @@ import json, os, socket, ssl, struct, sys, time, threading
 def tell(value): print(json.dumps(value), flush=True)
 def connect(host, port, timeout=20):
     return socket.create_connection((host, port), timeout)
+def say_no_more(s):
+    try: s.shutdown(socket.SHUT_WR)
+    except OSError: pass  # it was reset already, which whoever reads is told
 def outcome(host, port, send=b"", timeout=20):
     '''What comes of a connection: the bytes that were read, or the name of the error.'''
     try:
         with connect(host, port, timeout) as s:
             if send: s.sendall(send)
-            s.shutdown(socket.SHUT_WR)
+            say_no_more(s)
             data = b""
             while more := s.recv(65536): data += more
             return data.decode("latin-1")

@@ -27,6 +27,9 @@ NETWORK: Final = (
 # Functions of the jailed Python; `got` is what was read, or the name of the error.
 INSIDE: Final = """
 import json, socket, ssl, struct, sys
+def say_no_more(raw):
+    try: raw.shutdown(socket.SHUT_WR)
+    except OSError: pass  # it was reset already, which whoever reads is told
 def got(host, port, send=b"GET /who HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n", server_name=None):
     try:
         with socket.create_connection((host, port), 10) as raw:
@@ -37,7 +40,7 @@ def got(host, port, send=b"GET /who HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n", server_n
                 raw = context.wrap_socket(raw, server_hostname=name)
             raw.sendall(send)
             if server_name is None:
-                raw.shutdown(socket.SHUT_WR)
+                say_no_more(raw)
             data = b"".join(iter(lambda: raw.recv(65536), b""))
             return data.decode("latin-1")
     except (OSError, UnicodeError, ValueError) as error:

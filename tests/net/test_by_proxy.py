@@ -29,10 +29,10 @@ PROXY: Final = (
     + """
 def asked(request, then=b""):
     with socket.create_connection(("127.0.0.1", 3128), 20) as raw:
-        raw.sendall(request)
-        if then: raw.sendall(then)
-        raw.shutdown(socket.SHUT_WR)
         try:
+            raw.sendall(request)
+            if then: raw.sendall(then)
+            say_no_more(raw)
             return b"".join(iter(lambda: raw.recv(65536), b"")).decode("latin-1")
         except OSError as error:
             return type(error).__name__
@@ -51,7 +51,7 @@ def through(place, send, server_name=None):
                 context.check_hostname = False
                 raw = context.wrap_socket(raw, server_hostname=server_name or None)
             raw.sendall(send)
-            if server_name is None: raw.shutdown(socket.SHUT_WR)
+            if server_name is None: say_no_more(raw)
             return b"".join(iter(lambda: raw.recv(65536), b"")).decode("latin-1")
         except OSError as error:
             return type(error).__name__
