@@ -234,19 +234,3 @@ def test_nothing_of_ours_is_shared(home: Home, name: str, how: str) -> None:
         path.mkdir(parents=True, exist_ok=True)
     home.write_policy(f"filesystem: {{{how}: [~/{name}]}}\n")
     assert "cannot be shared" in said(home, "show", "fs", "--", "true", code=2)
-
-
-def test_nothing_of_ours_is_shared_by_a_mount_of_it(home: Home) -> None:
-    (home.state / "run").mkdir(parents=True)
-    (home.projects / "bound").mkdir()
-    home.write_policy("filesystem: {read_only: [~/projects/bound]}\n")
-    bind = f"mount --bind {home.state}/run {home.projects}/bound"
-    done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", f"{bind} && {MCP_JAIL} show fs -- true"],
-        capture_output=True,
-        text=True,
-        env=home.environ(COLUMNS="200"),
-        check=False,
-    )
-    assert done.returncode == 2, done.stdout
-    assert f"it is '{home.state}/run' by another name" in done.stderr

@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from mcp_jail.errors import ExitCode, JailBuildError, ShareError
 from mcp_jail.sandbox.protected import Ours
 from sandbox.conftest import Planner
 
+Run = Callable[..., Any]
 WHOLE = ("/", "/etc", "/proc", "/sys", "/dev", "/run", "/home", "/var", "/tmp", "/var/tmp")
 
 
@@ -93,6 +95,31 @@ def test_nothing_that_is_hidden_is_shared_by_its_own_name(
     share = home / name if name in {"link", "hard"} else state / name
     with pytest.raises(ShareError, match=r"our state|by another name"):
         make(**{how: (share,)}, ours=(Ours(path=str(state), what="our state", mask=True),))
+
+
+def test_nothing_that_is_hidden_is_shared_by_a_mount_of_it(home: Path, run_code: Run) -> None:
+    (home / "state/run").mkdir(parents=True)
+    (home / "bound").mkdir()
+    code = """
+    import ctypes
+    from mcp_jail.errors import ShareError
+    from mcp_jail.sandbox.protected import Ours
+    host = probe({"HOME": HOME})
+    libc = ctypes.CDLL(None, use_errno=True)
+    # A user namespace and file trees of its own, where anybody may bind: relies on Linux >= 3.8.
+    assert libc.unshare(0x10020000) == 0, ctypes.get_errno()
+    bind = f"{HOME}/state/run".encode(), f"{HOME}/bound".encode(), None, 0x1000, None
+    assert libc.mount(*bind) == 0, ctypes.get_errno()
+    share = Share(path=f"{HOME}/bound", access=Access.READ_ONLY, why="read_only")
+    spec = JailSpec(name="t", command=("/bin/sh",), cwd=None, shares=(share,), env={})
+    try:
+        build(spec, (Ours(path=f"{HOME}/state", what="our state", mask=True),
+                     Ours(path=f"{HOME}/state/run", what="our runs", mask=True)), host=host)
+        tell("shared")
+    except ShareError as error:
+        tell(error.message)
+    """
+    assert f"it is '{home}/state/run' by another name" in run_code(code)
 
 
 def test_what_only_must_not_be_changed_is_read_though_it_lies_in_what_is_hidden(
