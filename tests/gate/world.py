@@ -204,14 +204,19 @@ def python_inside(
     )
 
 
-INSIDE: Final = """
+# For jailed programs: the end of what is sent.
+SAY_NO_MORE: Final = """
+import socket
+def say_no_more(s):
+    try: s.shutdown(socket.SHUT_WR)
+    except OSError: pass  # it was reset already, which whoever reads is told
+"""
+
+INSIDE: Final = f"""{SAY_NO_MORE}
 import json, os, socket, ssl, struct, sys, time, threading
 def tell(value): print(json.dumps(value), flush=True)
 def connect(host, port, timeout=20):
     return socket.create_connection((host, port), timeout)
-def say_no_more(s):
-    try: s.shutdown(socket.SHUT_WR)
-    except OSError: pass  # it was reset already, which whoever reads is told
 def outcome(host, port, send=b"", timeout=20):
     '''What comes of a connection: the bytes that were read, or the name of the error.'''
     try:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from gate.internet import METADATA, OTHER, PRIVATE, PUBLIC
-from gate.world import OWN, OWN6
+from gate.world import OWN, OWN6, SAY_NO_MORE
 from net.conftest import Jailed, Machine, Start
 from net.machine import FLIPPING
 
@@ -25,11 +25,8 @@ NETWORK: Final = (
 )
 
 # Functions of the jailed Python; `got` is what was read, or the name of the error.
-INSIDE: Final = """
+INSIDE: Final = f"""{SAY_NO_MORE}
 import json, socket, ssl, struct, sys
-def say_no_more(raw):
-    try: raw.shutdown(socket.SHUT_WR)
-    except OSError: pass  # it was reset already, which whoever reads is told
 def got(host, port, send=b"GET /who HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n", server_name=None):
     try:
         with socket.create_connection((host, port), 10) as raw:
